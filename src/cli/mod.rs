@@ -1,0 +1,71 @@
+//! The command line: one file per verb. A verb parses, calls the library and prints; it computes nothing.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod eval;
+mod fit;
+mod merge;
+mod models;
+
+/// How a verb ended, as an exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// 0: it did what was asked.
+    Done,
+    /// 3: it ran, but some rows failed.
+    SomeRowsFailed,
+}
+
+/// Finds what a generated review comment or commit message says that the change does not support.
+#[derive(Debug, Parser)]
+#[command(version, about, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Fit a detector to a labelled feature table
+    Fit(fit::Args),
+    /// Print ROC-AUC tables for a labelled feature table
+    Eval(eval::Args),
+    /// Join the tables of several shards into one
+    Merge(merge::Args),
+    /// List, fetch and describe models
+    Models(models::Args),
+}
+
+/// Runs the program on the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Fit(args) => fit::run(args),
+        Command::Eval(args) => eval::run(args),
+        Command::Merge(args) => merge::run(args),
+        Command::Models(args) => models::run(args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::SomeRowsFailed) => ExitCode::from(3),
+        Err(error) => {
+            report(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints an error, its causes one a line, and how to mend it, to stderr.
+#[expect(clippy::print_stderr, reason = "this is the one place that prints errors")]
+fn report(error: &anyhow::Error) {
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  caused by: {cause}");
+    }
+    let hint = error.chain().find_map(|cause| cause.downcast_ref::<crate::Error>().and_then(crate::Error::hint));
+    if let Some(hint) = hint {
+        eprintln!("hint: {hint}");
+    }
+}

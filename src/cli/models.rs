@@ -1,0 +1,12 @@
+//! `veridiff models`.
+
+use super::Outcome;
+
+/// Arguments of `veridiff models`.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Runs the verb.
+pub fn run(_args: Args) -> anyhow::Result<Outcome> {
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,56 @@
+//! The crate's error: one variant per area, each area's own enum beside the code that raises it.
+
+use crate::{
+    detector::DetectorError, diff::DiffError, model::ModelError, prompt::PromptError, sample::SampleError,
+    table::TableError, tokens::TokensError,
+};
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong in the library. The areas' enums say what, where and with which values;
+/// [`Error::hint`] says how to mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A diff that is not one.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
+    /// A sample (JSONL line) that cannot be used.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A prompt template that cannot be used.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// Text that cannot become tokens.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    /// A model that cannot be found, fetched or loaded.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A feature table that cannot be read or written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A detector that cannot be fitted, read or applied.
+    #[error(transparent)]
+    Detector(#[from] DetectorError),
+    /// A tensor operation failed: a fault of ours or of the device, not of the input.
+    #[error("tensor operation failed")]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl Error {
+    /// What the reader can do next, if we know; printed after the error as `hint: …`.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Diff(e) => e.hint(),
+            Error::Sample(e) => e.hint(),
+            Error::Prompt(e) => e.hint(),
+            Error::Tokens(e) => e.hint(),
+            Error::Model(e) => e.hint(),
+            Error::Table(e) => e.hint(),
+            Error::Detector(e) => e.hint(),
+            Error::Tensor(_) => None,
+        }
+    }
+}

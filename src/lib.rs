@@ -1,0 +1,26 @@
+//! veridiff finds what a generated code review comment or commit message says that the change does not support.
+//!
+//! ```text
+//!  diff + text ──► prompt ──► tokens ──► model ──► uncertainty ─┐
+//!  (sample)        (template)  (segment,   │                    ├─► features ──► table ──► detector ──► report
+//!                               line kind) └─────► attribution ─┘
+//!                                                  └► aggregate
+//! ```
+//!
+//! Dependencies point down that line. The numeric modules ([`uncertainty`], [`attribution`], [`aggregate`], [`detector`])
+//! do no input or output and print nothing; the command line computes nothing.
+
+pub mod diff;
+pub mod error;
+pub mod model;
+pub mod prompt;
+pub mod sample;
+pub mod table;
+pub mod tokens;
+
+pub mod detector;
+pub mod report;
+
+pub mod cli;
+
+pub use error::{Error, Result};
