@@ -10,6 +10,8 @@
 //! Dependencies point down that line. The numeric modules ([`uncertainty`], [`attribution`], [`aggregate`], [`detector`])
 //! do no input or output and print nothing; the command line computes nothing.
 
+pub mod aggregate;
+pub mod attribution;
 pub mod diff;
 pub mod error;
 pub mod model;
@@ -17,6 +19,7 @@ pub mod prompt;
 pub mod sample;
 pub mod table;
 pub mod tokens;
+pub mod uncertainty;
 
 pub mod detector;
 pub mod report;

@@ -9,7 +9,10 @@
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
 
+pub mod block;
 pub mod config;
+pub mod decoder;
+pub mod ops;
 
 use std::path::PathBuf;
 

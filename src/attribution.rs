@@ -1,0 +1,235 @@
+//! Input x gradient for every response token: one forward pass, then all targets' vector-Jacobian products together.
+//!
+//! For target `t` (Shrikumar et al. 2016, arXiv:1605.01713; the scalar and the folds as Inseq 0.7.1 defines them):
+//! `G_i = x_i ∘ ∂y_t/∂x_i`, where `x_i` is the embedding row of position `i` and `y_t` the target's probability, log-probability
+//! or logit. A large value says that the scalar is sensitive to that row; it does not say that the row caused the token.
+//!
+//! How it is computed: the blocks run once and only their inputs are kept. Then, from the last block to the first, each block
+//! is run again at its input ([`Block::linearize`](crate::model::block::Block::linearize)) and the gradients of all targets
+//! pass through it, a chunk of targets at a time. Rows a target cannot see are never computed.
+
+use std::{fmt, str::FromStr};
+
+use candle_core::{D, Result, Tensor};
+use rayon::prelude::*;
+
+use crate::{
+    model::decoder::Decoder,
+    uncertainty::{Seed, StepScores, step_scores_and_seeds},
+};
+
+/// Rows of gradient that pass through a block at once: enough for the matrix products to run at full speed, few enough for
+/// the element-wise passes between them to find their operands in cache. Measured on two cores; results depend on it only
+/// through rounding.
+const CHUNK_ROWS: usize = 512;
+
+/// Gradient bytes held at once for all targets. Longer samples go through the blocks in several sweeps, each of which runs
+/// the blocks' insides again.
+const SWEEP_BYTES: usize = 256 << 20;
+
+/// The scalar that is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttributedFn {
+    /// The target's probability; Inseq's default and the core paper's.
+    #[default]
+    Probability,
+    /// The target's raw logit.
+    Logit,
+    /// The target's log-probability.
+    LogProb,
+}
+
+/// How the vector `G_i` becomes a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fold {
+    /// ‖G_i‖₂.
+    #[default]
+    L2,
+    /// The signed sum of `G_i`.
+    Dot,
+    /// The absolute value of the signed sum.
+    AbsDot,
+}
+
+macro_rules! named {
+    ($type:ty, $what:literal, $($name:literal => $variant:ident),+) => {
+        impl $type {
+            /// Every name a user can type, in the order of the documentation.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// The name a user types.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(s: &str) -> std::result::Result<Self, String> {
+                match s {
+                    $($name => Ok(Self::$variant),)+
+                    _ => Err(format!(concat!("unknown ", $what, " `{}`; one of {}"), s, Self::NAMES.join(", "))),
+                }
+            }
+        }
+    };
+}
+
+named!(AttributedFn, "attributed function", "probability" => Probability, "logit" => Logit, "log-prob" => LogProb);
+named!(Fold, "fold", "l2" => L2, "dot" => Dot, "abs_dot" => AbsDot);
+
+/// The raw result for one sample: two numbers for every visible position of every target.
+#[derive(Debug, Clone)]
+pub struct Attribution {
+    /// N, the number of prompt tokens.
+    pub n_prompt: usize,
+    /// The scalar that was explained.
+    pub attributed_fn: AttributedFn,
+    /// The targets' scores, from the same pass.
+    pub scores: StepScores,
+    /// `‖G_i‖₂` and `Σ G_i` of the scalar that was differentiated (log-probability for [`AttributedFn::Probability`]); column
+    /// `t` has `N + t` rows.
+    columns: Vec<Vec<[f64; 2]>>,
+}
+
+/// A folded attribution matrix: column `t` holds positions `0..N+t`, the rest is not yet visible to target `t`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// N, the number of prompt tokens: rows below it are source, rows from it on are earlier response tokens.
+    pub n_prompt: usize,
+    /// T columns.
+    pub columns: Vec<Vec<f64>>,
+}
+
+/// Attributes every token of `ids[n_prompt..]` to all positions before it.
+///
+/// Costs about `T * (N + T/2) * 2P` operations, `P` the parameters in the blocks, plus the attention products.
+///
+/// # Errors
+/// A tensor operation failed, or the model's logits are not finite. `ids` must hold at least one prompt token and one
+/// target, else the result has no columns.
+pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn: AttributedFn) -> Result<Attribution> {
+    let n_targets = ids.len().saturating_sub(n_prompt);
+    if n_targets == 0 || n_prompt == 0 {
+        return Ok(Attribution { n_prompt, attributed_fn, scores: StepScores::default(), columns: Vec::new() });
+    }
+    // the last token predicts nothing that is asked for
+    let visible = &ids[..ids.len() - 1];
+    let rotary = decoder.rotary(visible.len())?;
+    let inputs = decoder.layer_inputs(&decoder.embed(visible)?, &rotary)?;
+    let hidden = inputs[inputs.len() - 1].narrow(0, n_prompt - 1, n_targets)?;
+    let seed = match attributed_fn {
+        AttributedFn::Logit => Seed::Logit,
+        AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,
+    };
+    let (scores, seeds) = step_scores_and_seeds(decoder, &hidden, &ids[n_prompt..], seed)?;
+
+    let row_bytes = decoder.config().hidden_size * decoder.dtype().size_in_bytes();
+    let per_sweep = (SWEEP_BYTES / (visible.len() * row_bytes)).max(1);
+    let mut columns = Vec::with_capacity(n_targets);
+    for first in (0..n_targets).step_by(per_sweep) {
+        let last = (first + per_sweep).min(n_targets);
+        let chunks = pass_back(decoder, &inputs, &rotary, &seeds, n_prompt, first..last)?;
+        for chunk in chunks {
+            columns.extend(chunk.columns(&inputs[0], n_prompt)?);
+        }
+    }
+    Ok(Attribution { n_prompt, attributed_fn, scores, columns })
+}
+
+/// Consecutive targets whose gradients travel together: `d_x` is `[B, s, H]`, `s` what the last of them sees.
+struct Chunk {
+    first: usize,
+    n_targets: usize,
+    d_x: Tensor,
+}
+
+impl Chunk {
+    /// Targets `first..first + n`, each with its seed in the row that predicts it and zeros elsewhere.
+    fn new(seeds: &Tensor, n_prompt: usize, first: usize, n_targets: usize) -> Result<Self> {
+        let s = n_prompt + first + n_targets - 1;
+        let h = seeds.dim(D::Minus1)?;
+        let rows = (0..n_targets)
+            .map(|b| {
+                let row = seeds.narrow(0, first + b, 1)?;
+                let before = n_prompt + first + b - 1;
+                let zeros = |n: usize| Tensor::zeros((n, h), seeds.dtype(), seeds.device());
+                Tensor::cat(&[zeros(before)?, row, zeros(s - before - 1)?], 0)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Chunk { first, n_targets, d_x: Tensor::stack(&rows, 0)? })
+    }
+
+    /// Norm and sum of `x ∘ gradient` for every position that each target sees.
+    fn columns(&self, x: &Tensor, n_prompt: usize) -> Result<Vec<Vec<[f64; 2]>>> {
+        let s = self.d_x.dim(1)?;
+        let pairs = crate::model::ops::input_x_gradient(&x.narrow(0, 0, s)?, &self.d_x)?;
+        Ok((0..self.n_targets).map(|b| pairs[b * s..][..n_prompt + self.first + b].to_vec()).collect())
+    }
+}
+
+/// Takes the gradients of `targets` from the last block's output to the embedded rows.
+fn pass_back(
+    decoder: &Decoder,
+    inputs: &[Tensor],
+    rotary: &crate::model::block::Rotary,
+    seeds: &Tensor,
+    n_prompt: usize,
+    targets: std::ops::Range<usize>,
+) -> Result<Vec<Chunk>> {
+    let longest = n_prompt + targets.end - 1;
+    let per_chunk = (CHUNK_ROWS / longest).max(1);
+    let mut chunks = targets
+        .clone()
+        .step_by(per_chunk)
+        .map(|first| Chunk::new(seeds, n_prompt, first, per_chunk.min(targets.end - first)))
+        .collect::<Result<Vec<_>>>()?;
+    for (block, x) in decoder.blocks().iter().zip(inputs).rev() {
+        let linearized = block.linearize(&x.narrow(0, 0, longest)?, rotary)?;
+        // Chunks do not depend on each other: one core takes one chunk through the block without waiting for the others.
+        let step = |chunk: &mut Chunk| -> Result<()> {
+            chunk.d_x = linearized.vjp(&chunk.d_x)?;
+            Ok(())
+        };
+        if decoder.device().is_cpu() {
+            chunks.par_iter_mut().try_for_each(step)?;
+        } else {
+            chunks.iter_mut().try_for_each(step)?;
+        }
+    }
+    Ok(chunks)
+}
+
+impl Attribution {
+    /// The matrix under a fold; `normalize` divides each column by its L1 sum (specification, section 3).
+    ///
+    /// For [`AttributedFn::Probability`] raw values are those of the log-probability times the probability, since
+    /// `∂p = p ∂ln p`; a normalised column needs no factor and always sums to one, however small the probability. A column
+    /// of zeros stays zero.
+    pub fn matrix(&self, fold: Fold, normalize: bool) -> Matrix {
+        let columns = self.columns.iter().zip(&self.scores.probability).map(|(column, &p)| {
+            let factor = if self.attributed_fn == AttributedFn::Probability && !normalize { p } else { 1.0 };
+            let value = |&[l2, dot]: &[f64; 2]| match fold {
+                Fold::L2 => l2,
+                Fold::Dot => dot,
+                Fold::AbsDot => dot.abs(),
+            };
+            let mut column: Vec<f64> = column.iter().map(|pair| factor * value(pair)).collect();
+            if normalize {
+                let total: f64 = column.iter().map(|v| v.abs()).sum();
+                if total > 0.0 {
+                    column.iter_mut().for_each(|v| *v /= total);
+                }
+            }
+            column
+        });
+        Matrix { n_prompt: self.n_prompt, columns: columns.collect() }
+    }
+}

@@ -1,0 +1,217 @@
+//! One decoder layer as a differentiable block: [`Block::linearize`] runs it and keeps what its gradient needs,
+//! [`Linearized::vjp`] takes gradients of many targets through it at once.
+//!
+//! Llama, Qwen2 and Qwen3 are this one block with or without biases on q, k, v and norms on the heads.
+
+use candle_core::{Result, Tensor};
+use candle_nn::VarBuilder;
+
+use super::{
+    config::{Config, Rope, RopeScaling},
+    ops::{self, Attention, HeadLayout},
+};
+
+/// A weight `[out, in]` and a bias `[out]` where the architecture has one.
+#[derive(Debug)]
+struct Linear {
+    weight: Tensor,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// Several projections of one input stacked into a single product: `parts` are names and their output widths.
+    fn stacked(vb: &VarBuilder, parts: &[(&str, usize)], input: usize, bias: bool) -> Result<Self> {
+        let load = |suffix: &str, shape: fn(usize, usize) -> Vec<usize>| {
+            let tensors: Vec<Tensor> = parts
+                .iter()
+                .map(|&(name, out)| vb.get(shape(out, input), &format!("{name}.{suffix}")))
+                .collect::<Result<_>>()?;
+            if let [one] = &tensors[..] { Ok(one.clone()) } else { Tensor::cat(&tensors, 0) }
+        };
+        let weight = load("weight", |out, input| vec![out, input])?;
+        let bias = if bias { Some(load("bias", |out, _| vec![out])?) } else { None };
+        Ok(Linear { weight, bias })
+    }
+
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::linear(x, &self.weight, self.bias.as_ref())
+    }
+
+    fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
+        ops::linear_vjp(dy, &self.weight)
+    }
+}
+
+/// Cosines and sines of every position, `[S, head_dim / 2]` each.
+#[derive(Debug, Clone)]
+pub struct Rotary {
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl Rotary {
+    /// Tables for positions `0..s`. Angles are rounded to f32 at the same places as in the reference implementation,
+    /// whatever `like`'s dtype, because at long positions that rounding is visible in the scores.
+    pub fn new(config: &Config, s: usize, like: &Tensor) -> Result<Self> {
+        let frequencies = inverse_frequencies(&config.rope, config.head_dim);
+        let angles = (0..s).flat_map(|p| frequencies.iter().map(move |f| f64::from(p as f32 * f)));
+        let (cos, sin): (Vec<f64>, Vec<f64>) = angles.map(|a| (a.cos(), a.sin())).unzip();
+        let table = |v| Tensor::from_vec(v, (s, frequencies.len()), like.device())?.to_dtype(like.dtype());
+        Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
+    }
+
+    fn first(&self, s: usize) -> Result<Self> {
+        Ok(Rotary { cos: self.cos.narrow(0, 0, s)?, sin: self.sin.narrow(0, 0, s)? })
+    }
+}
+
+/// `theta^(-2i/d)` for `i` in `0..d/2`, changed as the checkpoint's scaling says.
+fn inverse_frequencies(rope: &Rope, head_dim: usize) -> Vec<f32> {
+    (0..head_dim / 2)
+        .map(|i| {
+            let exponent = (2 * i) as f32 / head_dim as f32;
+            let f = 1.0 / (rope.theta as f32).powf(exponent);
+            match rope.scaling {
+                RopeScaling::None => f,
+                RopeScaling::Linear { factor } => f / factor as f32,
+                RopeScaling::Llama3 {
+                    factor,
+                    low_freq_factor,
+                    high_freq_factor,
+                    original_max_position_embeddings: original,
+                } => {
+                    let wavelength = 2.0 * std::f64::consts::PI / f64::from(f);
+                    if wavelength < original / high_freq_factor {
+                        f
+                    } else if wavelength > original / low_freq_factor {
+                        f / factor as f32
+                    } else {
+                        let smooth = (original / wavelength - low_freq_factor) / (high_freq_factor - low_freq_factor);
+                        ((1.0 - smooth) * f64::from(f) / factor + smooth * f64::from(f)) as f32
+                    }
+                }
+            }
+        })
+        .collect()
+}
+
+/// One layer: attention and a gated feed-forward network, each after an RMS norm and around a residual.
+#[derive(Debug)]
+pub struct Block {
+    attention_norm: Tensor,
+    qkv: Linear,
+    head_norms: Option<(Tensor, Tensor)>,
+    output: Linear,
+    mlp_norm: Tensor,
+    gate_up: Linear,
+    down: Linear,
+    eps: f64,
+    heads: HeadLayout,
+}
+
+impl Block {
+    /// Loads layer weights under their Hugging Face names; `vb` is at `model.layers.I`.
+    ///
+    /// # Errors
+    /// A tensor is missing or of another shape.
+    pub fn new(config: &Config, vb: &VarBuilder) -> Result<Self> {
+        let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
+        let heads =
+            HeadLayout { n_heads: config.num_attention_heads, n_kv_heads: config.num_key_value_heads, head_dim: d };
+        let (q, kv) = (heads.n_heads * d, heads.n_kv_heads * d);
+        let attention = vb.pp("self_attn");
+        let mlp = vb.pp("mlp");
+        Ok(Block {
+            attention_norm: vb.get(h, "input_layernorm.weight")?,
+            qkv: Linear::stacked(&attention, &[("q_proj", q), ("k_proj", kv), ("v_proj", kv)], h, config.qkv_bias)?,
+            head_norms: if config.qk_norm {
+                Some((attention.get(d, "q_norm.weight")?, attention.get(d, "k_norm.weight")?))
+            } else {
+                None
+            },
+            output: Linear::stacked(&attention, &[("o_proj", h)], q, config.o_bias)?,
+            mlp_norm: vb.get(h, "post_attention_layernorm.weight")?,
+            gate_up: Linear::stacked(&mlp, &[("gate_proj", f), ("up_proj", f)], h, config.mlp_bias)?,
+            down: Linear::stacked(&mlp, &[("down_proj", h)], f, config.mlp_bias)?,
+            eps: config.rms_norm_eps,
+            heads,
+        })
+    }
+
+    /// `x` `[S, H]` to `[S, H]`, keeping nothing.
+    pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
+        let (qkv, _) = self.rotated(x, rotary)?;
+        let x = (x + self.output.forward(&ops::attention(&qkv, self.heads, false)?.out)?)?;
+        let gate_up = self.gate_up.forward(&ops::rms_norm(&x, &self.mlp_norm, self.eps)?)?;
+        x + self.down.forward(&ops::swiglu(&gate_up)?)?
+    }
+
+    /// Rotated query, key and value rows `[S, W]`; the rows before [`ops::head_norm`] too where the block has one.
+    fn rotated(&self, x: &Tensor, rotary: &Rotary) -> Result<(Tensor, Option<Tensor>)> {
+        let qkv = self.qkv.forward(&ops::rms_norm(x, &self.attention_norm, self.eps)?)?;
+        match &self.head_norms {
+            None => Ok((ops::rope(&qkv, &rotary.cos, &rotary.sin, self.heads)?, None)),
+            Some((wq, wk)) => {
+                let normed = ops::head_norm(&qkv, wq, wk, self.eps, self.heads)?;
+                Ok((ops::rope(&normed, &rotary.cos, &rotary.sin, self.heads)?, Some(qkv)))
+            }
+        }
+    }
+
+    /// Runs the block at `x` `[S, H]` and keeps what gradients at this point need; the block's own output is not
+    /// computed, because no gradient uses it.
+    pub fn linearize(&self, x: &Tensor, rotary: &Rotary) -> Result<Linearized<'_>> {
+        let (qkv, unnormed) = self.rotated(x, rotary)?;
+        let attention = ops::attention(&qkv, self.heads, true)?;
+        let middle = (x + self.output.forward(&attention.out)?)?;
+        let gate_up = self.gate_up.forward(&ops::rms_norm(&middle, &self.mlp_norm, self.eps)?)?;
+        let swiglu_jacobian = ops::swiglu_jacobian(&gate_up)?;
+        Ok(Linearized {
+            block: self,
+            rotary: rotary.clone(),
+            x: x.clone(),
+            unnormed,
+            qkv,
+            attention,
+            middle,
+            swiglu_jacobian,
+        })
+    }
+}
+
+/// A block at one input: everything that the gradients of all targets share.
+pub struct Linearized<'a> {
+    block: &'a Block,
+    rotary: Rotary,
+    x: Tensor,
+    unnormed: Option<Tensor>,
+    qkv: Tensor,
+    attention: Attention,
+    middle: Tensor,
+    swiglu_jacobian: Tensor,
+}
+
+impl Linearized<'_> {
+    /// Vector-Jacobian product: `dy` `[B, s, H]`, one slice per target, to the gradient with respect to `x`, of the same
+    /// shape. `s` may be less than the sequence: rows a target cannot see carry no gradient (causality).
+    pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
+        let block = self.block;
+        let s = dy.dim(1)?;
+        let first = |x: &Tensor| x.narrow(0, 0, s);
+
+        let d_act = block.down.vjp(dy)?;
+        let d_gate_up = ops::swiglu_vjp(&first(&self.swiglu_jacobian)?, &d_act)?;
+        let d_normed = block.gate_up.vjp(&d_gate_up)?;
+        let dy = ops::rms_norm_vjp(&first(&self.middle)?, &block.mlp_norm, block.eps, &d_normed, dy)?;
+
+        let d_out = block.output.vjp(&dy)?;
+        let d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out)?;
+        let rotary = self.rotary.first(s)?;
+        let mut d_qkv = ops::rope_vjp(&d_qkv, &rotary.cos, &rotary.sin, block.heads)?;
+        if let (Some((wq, wk)), Some(unnormed)) = (&block.head_norms, &self.unnormed) {
+            d_qkv = ops::head_norm_vjp(&first(unnormed)?, wq, wk, block.eps, block.heads, &d_qkv)?;
+        }
+        let d_normed = block.qkv.vjp(&d_qkv)?;
+        ops::rms_norm_vjp(&first(&self.x)?, &block.attention_norm, block.eps, &d_normed, &dy)
+    }
+}

@@ -1,0 +1,246 @@
+//! CPU kernels over slices, generic over f32 and f64. Each forward has its vector-Jacobian product beside it.
+//!
+//! Letters: `S` rows of the sequence, `B` targets in a chunk, `H` width. A gradient has `B * S` rows; row `r` belongs
+//! to sequence row `r % S`, because all targets of a chunk share one forward pass.
+
+use rayon::prelude::*;
+
+use super::{HeadLayout, Real, simd::vectorised};
+
+/// Rows handed to one task: large enough to hide the hand-over, small enough to share out.
+const ROWS_PER_TASK: usize = 32;
+
+/// Applies `f(row index, output row)` to every row of `out`, in parallel.
+fn for_rows<T: Real>(out: &mut [T], width: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(|(task, rows)| {
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, row) in rows.chunks_exact_mut(width).enumerate() {
+                    f(task * ROWS_PER_TASK + i, row);
+                }
+            },
+        );
+    });
+}
+
+/// Sum over a row in eight partial sums, so that it vectorises; the order is fixed, so the result is too.
+#[inline(always)]
+fn sum<T: Real>(n: usize, term: impl Fn(usize) -> T) -> T {
+    let mut lanes = [T::zero(); 16];
+    let whole = n / 16 * 16;
+    let mut i = 0;
+    while i < whole {
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            *lane += term(i + l);
+        }
+        i += 16;
+    }
+    let mut total = T::zero();
+    for lane in lanes {
+        total += lane;
+    }
+    for i in whole..n {
+        total += term(i);
+    }
+    total
+}
+
+/// 1 / sqrt(mean(x²) + eps) of one row.
+#[inline(always)]
+fn inverse_rms<T: Real>(x: &[T], eps: T) -> T {
+    T::one() / (sum(x.len(), |i| x[i] * x[i]) / T::from_f64(x.len() as f64) + eps).sqrt()
+}
+
+#[inline(always)]
+fn rms_norm_row<T: Real>(x: &[T], w: &[T], eps: T, y: &mut [T]) {
+    let (x, w) = (&x[..y.len()], &w[..y.len()]);
+    let inv = inverse_rms(x, eps);
+    for i in 0..y.len() {
+        y[i] = x[i] * inv * w[i];
+    }
+}
+
+/// `dx = inv * (w∘dy) - x * inv³ / H * Σ(w∘dy∘x)`, added to `dx` where `accumulate`.
+#[inline(always)]
+fn rms_norm_vjp_row<T: Real>(x: &[T], w: &[T], eps: T, dy: &[T], residual: Option<&[T]>, dx: &mut [T]) {
+    let n = dx.len();
+    let (x, w, dy) = (&x[..n], &w[..n], &dy[..n]);
+    let inv = inverse_rms(x, eps);
+    let dot = sum(n, |i| w[i] * dy[i] * x[i]);
+    let c = inv * inv * inv * dot / T::from_f64(n as f64);
+    match residual {
+        Some(residual) => {
+            let residual = &residual[..n];
+            for i in 0..n {
+                dx[i] = residual[i] + (inv * w[i] * dy[i] - c * x[i]);
+            }
+        }
+        None => {
+            for i in 0..n {
+                dx[i] = inv * w[i] * dy[i] - c * x[i];
+            }
+        }
+    }
+}
+
+/// `y = x / rms(x) * w`, row by row.
+pub(crate) fn rms_norm<T: Real>(x: &[T], w: &[T], eps: f64) -> Vec<T> {
+    let (width, eps) = (w.len(), T::from_f64(eps));
+    let mut y = vec![T::zero(); x.len()];
+    for_rows(&mut y, width, |r, y| rms_norm_row(&x[r * width..][..width], w, eps, y));
+    y
+}
+
+/// Gradient of [`rms_norm`] for `[B, S, H]` rows `dy` over the shared `x` `[S, H]`, plus `residual`, the gradient that
+/// by-passes the norm.
+pub(crate) fn rms_norm_vjp<T: Real>(x: &[T], w: &[T], eps: f64, dy: &[T], residual: &[T]) -> Vec<T> {
+    let (width, eps) = (w.len(), T::from_f64(eps));
+    let s = x.len() / width;
+    let mut dx = vec![T::zero(); dy.len()];
+    for_rows(&mut dx, width, |r, dx| {
+        let row = r * width..(r + 1) * width;
+        let x = &x[(r % s) * width..][..width];
+        rms_norm_vjp_row(x, w, eps, &dy[row.clone()], Some(&residual[row]), dx);
+    });
+    dx
+}
+
+#[inline(always)]
+fn sigmoid<T: Real>(x: T) -> T {
+    T::one() / (T::one() + (-x).exp_fast())
+}
+
+/// `silu(gate) ∘ up` where `gate_up` rows are `[gate | up]`, each `width` wide.
+pub(crate) fn swiglu<T: Real>(gate_up: &[T], width: usize) -> Vec<T> {
+    let mut out = vec![T::zero(); gate_up.len() / 2];
+    for_rows(&mut out, width, |r, out| {
+        let (gate, up) = gate_up[r * 2 * width..][..2 * width].split_at(width);
+        for i in 0..width {
+            out[i] = gate[i] * sigmoid(gate[i]) * up[i];
+        }
+    });
+    out
+}
+
+/// What every target's gradient of [`swiglu`] shares: rows `[∂out/∂gate | ∂out/∂up]`.
+pub(crate) fn swiglu_jacobian<T: Real>(gate_up: &[T], width: usize) -> Vec<T> {
+    let mut out = vec![T::zero(); gate_up.len()];
+    for_rows(&mut out, 2 * width, |r, out| {
+        let (gate, up) = gate_up[r * 2 * width..][..2 * width].split_at(width);
+        let (d_gate, d_up) = out.split_at_mut(width);
+        for i in 0..width {
+            let s = sigmoid(gate[i]);
+            d_up[i] = gate[i] * s;
+            d_gate[i] = up[i] * s * (T::one() + gate[i] * (T::one() - s));
+        }
+    });
+    out
+}
+
+/// Rows `[d gate | d up]` from `d_out` (`[B, S, width]`) and the shared [`swiglu_jacobian`] (`[S, 2 width]`).
+pub(crate) fn swiglu_vjp<T: Real>(jacobian: &[T], d_out: &[T], width: usize) -> Vec<T> {
+    let s = jacobian.len() / (2 * width);
+    let mut out = vec![T::zero(); d_out.len() * 2];
+    for_rows(&mut out, 2 * width, |r, out| {
+        let d = &d_out[r * width..][..width];
+        let (j_gate, j_up) = jacobian[(r % s) * 2 * width..][..2 * width].split_at(width);
+        let (d_gate, d_up) = out.split_at_mut(width);
+        for i in 0..width {
+            d_gate[i] = d[i] * j_gate[i];
+            d_up[i] = d[i] * j_up[i];
+        }
+    });
+    out
+}
+
+/// Rotates the query and key heads of `[.., S, W]` rows by their position; `inverse` undoes it, which is also the
+/// gradient. `cos` and `sin` are `[S, head_dim / 2]`; element `i` is paired with `i + head_dim / 2`.
+pub(crate) fn rope<T: Real>(qkv: &[T], cos: &[T], sin: &[T], heads: HeadLayout, inverse: bool) -> Vec<T> {
+    let (width, half) = (heads.width(), heads.head_dim / 2);
+    let s = cos.len() / half;
+    let sign = if inverse { -T::one() } else { T::one() };
+    let mut out = vec![T::zero(); qkv.len()];
+    for_rows(&mut out, width, |r, out| {
+        let x = &qkv[r * width..][..width];
+        let (cos, sin) = (&cos[(r % s) * half..][..half], &sin[(r % s) * half..][..half]);
+        for h in 0..heads.n_rotated() {
+            let at = h * heads.head_dim;
+            let (a, b) = x[at..at + 2 * half].split_at(half);
+            let (ya, yb) = out[at..at + 2 * half].split_at_mut(half);
+            for i in 0..half {
+                ya[i] = a[i] * cos[i] - sign * b[i] * sin[i];
+                yb[i] = b[i] * cos[i] + sign * a[i] * sin[i];
+            }
+        }
+        let v = heads.n_rotated() * heads.head_dim;
+        out[v..].copy_from_slice(&x[v..]);
+    });
+    out
+}
+
+/// RMS norm of each query head (weight `wq`) and key head (`wk`), values untouched (Qwen3).
+pub(crate) fn head_norm<T: Real>(qkv: &[T], wq: &[T], wk: &[T], eps: f64, heads: HeadLayout) -> Vec<T> {
+    let (width, d, eps) = (heads.width(), heads.head_dim, T::from_f64(eps));
+    let mut out = vec![T::zero(); qkv.len()];
+    for_rows(&mut out, width, |r, out| {
+        let x = &qkv[r * width..][..width];
+        for h in 0..heads.n_rotated() {
+            let w = if h < heads.n_heads { wq } else { wk };
+            rms_norm_row(&x[h * d..][..d], w, eps, &mut out[h * d..][..d]);
+        }
+        let v = heads.n_rotated() * d;
+        out[v..].copy_from_slice(&x[v..]);
+    });
+    out
+}
+
+/// Gradient of [`head_norm`] for `[B, S, W]` rows over the shared `qkv` `[S, W]` before the norm.
+pub(crate) fn head_norm_vjp<T: Real>(qkv: &[T], wq: &[T], wk: &[T], eps: f64, heads: HeadLayout, dy: &[T]) -> Vec<T> {
+    let (width, d, eps) = (heads.width(), heads.head_dim, T::from_f64(eps));
+    let s = qkv.len() / width;
+    let mut dx = vec![T::zero(); dy.len()];
+    for_rows(&mut dx, width, |r, dx| {
+        let x = &qkv[(r % s) * width..][..width];
+        let dy = &dy[r * width..][..width];
+        for h in 0..heads.n_rotated() {
+            let w = if h < heads.n_heads { wq } else { wk };
+            let at = h * d..(h + 1) * d;
+            rms_norm_vjp_row(&x[at.clone()], w, eps, &dy[at.clone()], None, &mut dx[at]);
+        }
+        let v = heads.n_rotated() * d;
+        dx[v..].copy_from_slice(&dy[v..]);
+    });
+    dx
+}
+
+/// Adds the row `bias` to every row of `x` in place.
+pub(crate) fn add_bias<T: Real>(x: &mut [T], bias: &[T]) {
+    for_rows(x, bias.len(), |_, row| {
+        for (x, b) in row.iter_mut().zip(bias) {
+            *x += *b;
+        }
+    });
+}
+
+/// ‖x∘g‖₂ and Σ x∘g of every row of `g` (`[B, S, H]`) against the shared `x` (`[S, H]`), accumulated in f64.
+pub(crate) fn input_x_gradient<T: Real>(x: &[T], g: &[T], width: usize) -> Vec<[f64; 2]> {
+    let s = x.len() / width;
+    g.par_chunks_exact(width)
+        .enumerate()
+        .map(|(r, g)| {
+            let x = &x[(r % s) * width..][..width];
+            vectorised(
+                #[inline(always)]
+                || {
+                    let square = sum(width, |i| {
+                        let v = x[i].to_f64() * g[i].to_f64();
+                        v * v
+                    });
+                    let dot = sum(width, |i| x[i].to_f64() * g[i].to_f64());
+                    [square.sqrt(), dot]
+                },
+            )
+        })
+        .collect()
+}

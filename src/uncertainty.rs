@@ -1,0 +1,206 @@
+//! Log-probability, raw logit, probability and entropy of each response token, from one teacher-forced pass.
+//!
+//! All in natural logarithms, no temperature (specification, section 2). They are the core paper's SeqLogProb, SeqLogit and
+//! SeqEntropy before their means are taken.
+
+use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
+
+use crate::model::{decoder::Decoder, ops::Real};
+
+/// Response tokens whose logits are held at once: 32 rows of a 152,000-word vocabulary are 19 MB in f32.
+const LOGIT_ROWS: usize = 32;
+
+/// Scores of the `T` response tokens, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepScores {
+    /// ln p of the token, nats, at most 0.
+    pub logprob: Vec<f64>,
+    /// The token's raw, unnormalised logit.
+    pub logit: Vec<f64>,
+    /// The token's probability, 0 to 1.
+    pub probability: Vec<f64>,
+    /// Entropy of the whole next-token distribution in nats, 0 to ln V.
+    pub entropy: Vec<f64>,
+}
+
+impl StepScores {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.logprob.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.logprob.is_empty()
+    }
+
+    fn push(&mut self, row: &RowScores) {
+        self.logprob.push(row.logit - row.log_sum_exp);
+        self.logit.push(row.logit);
+        self.probability.push((row.logit - row.log_sum_exp).exp());
+        self.entropy.push(row.entropy);
+    }
+}
+
+/// Which scalar `y_t` of the next-token distribution is explained; its gradient with respect to the logits is a seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seed {
+    /// ∂ log p_target / ∂z = onehot - p.
+    LogProb,
+    /// ∂ z_target / ∂z = onehot.
+    Logit,
+}
+
+struct RowScores {
+    logit: f64,
+    log_sum_exp: f64,
+    entropy: f64,
+}
+
+/// Scores of one row of logits, stabilised by its maximum, summed in f64.
+fn score_row<T: Real>(logits: &[T], target: usize) -> RowScores {
+    let max = logits.iter().fold(T::neg_infinity(), |m, &z| if z > m { z } else { m });
+    let (mut total, mut weighted) = (0.0_f64, 0.0_f64);
+    for &z in logits {
+        let shifted = (z - max).to_f64();
+        let e = (z - max).exp().to_f64();
+        total += e;
+        // a logit of minus infinity has no weight; without the test it would contribute 0 * -inf
+        weighted += if e > 0.0 { e * shifted } else { 0.0 };
+    }
+    let log_total = total.ln();
+    RowScores {
+        logit: logits[target].to_f64(),
+        log_sum_exp: max.to_f64() + log_total,
+        entropy: (log_total - weighted / total).max(0.0),
+    }
+}
+
+/// Replaces a row of logits by the gradient of the seed's scalar.
+fn seed_row<T: Real>(logits: &mut [T], target: usize, scores: &RowScores, seed: Seed) {
+    match seed {
+        Seed::Logit => {
+            logits.fill(T::zero());
+            logits[target] = T::one();
+        }
+        Seed::LogProb => {
+            // 1 - p is summed from the other words: subtracting a probability near one would leave rounding noise
+            let mut others = 0.0;
+            for (v, z) in logits.iter_mut().enumerate() {
+                let p = (z.to_f64() - scores.log_sum_exp).exp();
+                others += if v == target { 0.0 } else { p };
+                *z = T::from_f64(-p);
+            }
+            logits[target] = T::from_f64(others);
+        }
+    }
+}
+
+/// Scores the tokens `targets` `[T]` predicted by `hidden` `[T, H]`, rows of the last block's output.
+///
+/// # Errors
+/// A tensor operation failed, or the logits of a row are not finite.
+pub fn step_scores(decoder: &Decoder, hidden: &Tensor, targets: &[u32]) -> Result<StepScores> {
+    Ok(score(decoder, hidden, targets, None)?.0)
+}
+
+/// As [`step_scores`], and the gradient of each token's seed scalar with respect to its row of `hidden`: `[T, H]`.
+pub fn step_scores_and_seeds(
+    decoder: &Decoder,
+    hidden: &Tensor,
+    targets: &[u32],
+    seed: Seed,
+) -> Result<(StepScores, Tensor)> {
+    let (scores, seeds) = score(decoder, hidden, targets, Some(seed))?;
+    Ok((scores, Tensor::cat(&seeds, 0)?))
+}
+
+fn score(decoder: &Decoder, hidden: &Tensor, targets: &[u32], seed: Option<Seed>) -> Result<(StepScores, Vec<Tensor>)> {
+    match decoder.dtype() {
+        DType::F64 => score_in::<f64>(decoder, hidden, targets, seed),
+        _ => score_in::<f32>(decoder, hidden, targets, seed),
+    }
+}
+
+/// Logits are reduced on the host in `T`, a few rows at a time.
+fn score_in<T: Real>(
+    decoder: &Decoder,
+    hidden: &Tensor,
+    targets: &[u32],
+    seed: Option<Seed>,
+) -> Result<(StepScores, Vec<Tensor>)> {
+    let mut scores = StepScores::default();
+    let mut seeds = Vec::new();
+    for (i, rows) in targets.chunks(LOGIT_ROWS).enumerate() {
+        let start = i * LOGIT_ROWS;
+        let hidden = hidden.narrow(0, start, rows.len())?;
+        let logits = decoder.logits(&hidden)?;
+        let mut host: Vec<T> = logits.to_dtype(T::DTYPE)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
+        let v = host.len() / rows.len();
+        let chunk: Vec<RowScores> = host
+            .par_chunks_exact_mut(v)
+            .zip(rows)
+            .map(|(row, &target)| {
+                let scores = score_row(row, target as usize);
+                if let Some(seed) = seed {
+                    seed_row(row, target as usize, &scores, seed);
+                }
+                scores
+            })
+            .collect();
+        check_finite(&chunk, start)?;
+        chunk.iter().for_each(|row| scores.push(row));
+        if seed.is_some() {
+            let d_logits = Tensor::from_vec(host, (rows.len(), v), &Device::Cpu)?;
+            let d_logits = d_logits.to_device(decoder.device())?.to_dtype(decoder.dtype())?;
+            seeds.push(decoder.logits_vjp(&hidden, &d_logits)?);
+        }
+    }
+    Ok((scores, seeds))
+}
+
+fn check_finite(rows: &[RowScores], start: usize) -> Result<()> {
+    match rows.iter().position(|r| !(r.logit.is_finite() && r.log_sum_exp.is_finite() && r.entropy.is_finite())) {
+        None => Ok(()),
+        Some(i) => candle_core::bail!(
+            "the model's logits for response token {} are not finite (logit {}): the weights are damaged, or the dtype's \
+             range is too small for this model",
+            start + i,
+            rows[i].logit
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_logits_give_ln_v() {
+        let row = score_row(&[3.0f32; 50], 7);
+        assert!((row.entropy - 50f64.ln()).abs() < 1e-12);
+        assert!((row.logit - row.log_sum_exp + 50f64.ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn extreme_and_masked_logits_are_safe() {
+        let row = score_row(&[1e4, -1e4, f32::NEG_INFINITY, 1e4], 0);
+        assert!((row.entropy - 2f64.ln()).abs() < 1e-12, "entropy {}", row.entropy);
+        assert!((row.logit - row.log_sum_exp + 2f64.ln()).abs() < 1e-9);
+        assert!(
+            !score_row(&[f32::NAN, 1.0], 1).entropy.is_finite() || !score_row(&[f32::NAN, 1.0], 0).logit.is_finite()
+        );
+    }
+
+    #[test]
+    fn a_confident_seed_keeps_its_small_complement() {
+        // p of the target is 1 - 2e-9, which f32 cannot tell from 1
+        let mut row = [20.0_f32, 0.0, f32::NEG_INFINITY];
+        let scores = score_row(&row, 0);
+        seed_row(&mut row, 0, &scores, Seed::LogProb);
+        let want = (-20f64).exp() / (1.0 + (-20f64).exp());
+        assert!((f64::from(row[0]) - want).abs() < 1e-6 * want, "got {}, want {want}", row[0]);
+        assert_eq!(row[0], -row[1]);
+    }
+}
