@@ -8,7 +8,8 @@ use std::path::Path;
 use super::ModelError;
 
 /// A decoder-only architecture with a differentiable forward pass here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Architecture {
     /// Llama 2, 3, 3.1 and their kin (SmolLM2).
@@ -153,7 +154,10 @@ impl Config {
             return field("num_key_value_heads", format!("is {kv}, which does not divide the {q} query heads"));
         }
         if !self.head_dim.is_multiple_of(2) {
-            return field("head_dim", format!("is {}, but rotation needs pairs: expected an even number", self.head_dim));
+            return field(
+                "head_dim",
+                format!("is {}, but rotation needs pairs: expected an even number", self.head_dim),
+            );
         }
         let positive = |name: &str, value: f64| match value.is_finite() && value > 0.0 {
             true => Ok(()),
@@ -169,7 +173,8 @@ impl Config {
                 positive("low_freq_factor", low_freq_factor)?;
                 positive("original_max_position_embeddings", original_max_position_embeddings)?;
                 if !(high_freq_factor.is_finite() && high_freq_factor > low_freq_factor) {
-                    let problem = format!("is {high_freq_factor}, expected more than low_freq_factor {low_freq_factor}");
+                    let problem =
+                        format!("is {high_freq_factor}, expected more than low_freq_factor {low_freq_factor}");
                     return field("high_freq_factor", problem);
                 }
             }

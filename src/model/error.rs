@@ -179,7 +179,9 @@ pub enum ModelError {
         path: PathBuf,
     },
     /// A hub file is not cached and the network is off limits.
-    #[error("`{file}` of `{repo}` (revision `{revision}`) is not in the hub cache, and offline mode forbids fetching it")]
+    #[error(
+        "`{file}` of `{repo}` (revision `{revision}`) is not in the hub cache, and offline mode forbids fetching it"
+    )]
     OfflineHub {
         /// `org/name`.
         repo: String,
@@ -223,7 +225,9 @@ pub enum ModelError {
         problem: String,
     },
     /// What was fetched, or what is cached, is not the file that the card pins.
-    #[error("model `{id}`: got {got_bytes} bytes with sha256 {got}, the card pins {want_bytes} bytes with sha256 {want}")]
+    #[error(
+        "model `{id}`: got {got_bytes} bytes with sha256 {got}, the card pins {want_bytes} bytes with sha256 {want}"
+    )]
     Digest {
         /// The card's id.
         id: String,
@@ -290,7 +294,8 @@ impl ModelError {
             E::Write { .. } => "set VERIDIFF_CACHE to a folder that can be written".into(),
             E::RopeScaling { .. } => "use the checkpoint's variant for its original context length".into(),
             E::NoWeights { .. } => {
-                "only safetensors and GGUF are read (no pickle): convert `pytorch_model.bin` to safetensors first".into()
+                "only safetensors and GGUF are read (no pickle): convert `pytorch_model.bin` to safetensors first"
+                    .into()
             }
             E::MissingShard { .. } => "copy every shard of the checkpoint into the folder".into(),
             E::MissingTensor { .. } | E::TensorShape { .. } => "use config.json and weights of one revision".into(),

@@ -133,16 +133,11 @@ impl Gguf {
             .get(name)
             .ok_or_else(|| ModelError::MissingTensor { name: name.into(), path: path() })?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let quantised = info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| {
-            match error {
+        let quantised =
+            info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| match error {
                 candle_core::Error::Io(source) => ModelError::Read { path: path(), source },
-                _ => ModelError::TensorDtype {
-                    name: name.into(),
-                    path: path(),
-                    got: format!("{:?}", info.ggml_dtype),
-                },
-            }
-        })?;
+                _ => ModelError::TensorDtype { name: name.into(), path: path(), got: format!("{:?}", info.ggml_dtype) },
+            })?;
         Ok(quantised.dequantize(&Device::Cpu)?)
     }
 }

@@ -11,9 +11,13 @@
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
 
+pub mod cards;
 pub mod config;
 pub mod error;
+pub mod fetch;
 pub mod gguf;
+pub mod hub;
+pub mod source;
 pub mod weights;
 
 pub use error::ModelError;

@@ -80,7 +80,11 @@ pub(crate) fn shard_names(text: &str, index: &Path) -> Result<Vec<String>, Model
     shards.sort();
     shards.dedup();
     if let Some(bad) = shards.iter().find(|name| Path::new(name).file_name() != Some(name.as_str().as_ref())) {
-        return Err(ModelError::field(index, "weight_map", format!("`{}` is not a plain file name", bad.escape_debug())));
+        return Err(ModelError::field(
+            index,
+            "weight_map",
+            format!("`{}` is not a plain file name", bad.escape_debug()),
+        ));
     }
     Ok(shards)
 }

@@ -67,8 +67,7 @@ impl Config {
     /// [`ModelError::Json`] with line and column, [`ModelError::Architecture`], [`ModelError::RopeScaling`], and
     /// [`ModelError::Field`] for a field that is missing, impossible or asks for what is not implemented.
     pub fn from_json_str(text: &str, path: &Path) -> Result<Self, ModelError> {
-        let raw: Raw =
-            serde_json::from_str(text).map_err(|source| ModelError::Json { path: path.into(), source })?;
+        let raw: Raw = serde_json::from_str(text).map_err(|source| ModelError::Json { path: path.into(), source })?;
         let architecture = architecture(&raw, path)?;
         let llama = architecture == Architecture::Llama;
         let required = |name: &str, value: Option<usize>| {
