@@ -36,7 +36,14 @@ pub enum Error {
     Detector(#[from] DetectorError),
     /// A tensor operation failed: a fault of ours or of the device, not of the input.
     #[error("tensor operation failed")]
-    Tensor(#[from] candle_core::Error),
+    Tensor(#[source] candle_core::Error),
+}
+
+impl From<candle_core::Error> for Error {
+    // Weights are read behind candle's trait, so a missing tensor or a wrong shape arrives inside one of its errors.
+    fn from(error: candle_core::Error) -> Self {
+        ModelError::recover(error).map_or_else(Error::Tensor, Error::Model)
+    }
 }
 
 impl Error {

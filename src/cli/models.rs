@@ -1,12 +1,269 @@
-//! `veridiff models`.
+//! `veridiff models`: which models there are, fetching them, and what one is.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
+
+use clap::Subcommand;
+use comfy_table::{Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 use super::Outcome;
+use crate::{
+    Error,
+    model::{
+        ModelError,
+        cards::{self, Card},
+        config::{Architecture, Config, RopeScaling},
+        fetch::{self, FetchOptions, OnProgress},
+        source::{self, Layout, ModelFiles},
+    },
+};
 
 /// Arguments of `veridiff models`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the built-in models, and the architectures that any other model may have
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch a model into the cache
+    Pull {
+        /// A built-in id, or org/name[@revision] on the Hugging Face hub
+        #[arg(value_name = "ID")]
+        model: String,
+        /// Hash a built-in model that is cached already, and fetch it again if it is damaged
+        #[arg(long)]
+        verify: bool,
+        /// Open no socket: only say whether it is there
+        #[arg(long)]
+        offline: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Describe a model: a built-in id, a folder, a .gguf file or org/name[@revision]; fetches nothing
+    Show {
+        /// The model
+        #[arg(value_name = "ID|PATH")]
+        model: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let output = match args.action {
+        Action::List { json } => list(json),
+        Action::Pull { model, verify, offline, json } => pull(&model, verify, offline, json),
+        Action::Show { model, json } => show(&model, json),
+    }
+    .map_err(Error::from)?;
+    io::stdout().lock().write_all(output.as_bytes())?;
     Ok(Outcome::Done)
+}
+
+fn list(json: bool) -> Result<String, ModelError> {
+    let options = FetchOptions { offline: true, ..FetchOptions::default() };
+    let cards = cards::all()?
+        .into_iter()
+        .map(|card| Ok((fetch::cached(&card, &options)?.is_some(), card)))
+        .collect::<Result<Vec<(bool, Card)>, ModelError>>()?;
+    if json {
+        let models: Vec<Value> = cards.iter().map(|(cached, card)| card_json(card, *cached)).collect();
+        let architectures = Architecture::ALL.map(architecture_json);
+        return Ok(format!("{:#}\n", json!({ "models": models, "architectures": architectures })));
+    }
+    let mut models = plain_table(["id", "title", "size", "licence", "cached", "scoring", "attribution"]);
+    for (cached, card) in &cards {
+        let cached = if *cached { "yes" } else { "no" };
+        models.add_row([&card.id, &card.title, &megabytes(card.bytes), &card.licence, cached, "yes", "yes"]);
+    }
+    let mut architectures = plain_table(["architecture", "config.json", "GGUF", "scoring", "attribution"]);
+    for architecture in Architecture::ALL {
+        let name = format!("{architecture:?}");
+        architectures.add_row([&name, architecture.class_name(), architecture.model_type(), "yes", "yes"]);
+    }
+    Ok(format!(
+        "{models}\n\nAny other model works if its architecture is one of these \
+         (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub):\n\n{architectures}\n"
+    ))
+}
+
+fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, ModelError> {
+    let bar = ProgressBar::no_length();
+    let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
+    if let (true, Some(card)) = (verify, cards::find(model)?)
+        && fetch::cached_path(&card, &options)?.is_file()
+    {
+        match fetch::verify(&card, &options) {
+            // Damaged, and removed by the check: fetched anew below.
+            Err(ModelError::Digest { .. }) if !offline => {}
+            other => drop(other?),
+        }
+    }
+    let result = source::resolve(model, &options);
+    bar.finish_and_clear();
+    let files = result?;
+    if json {
+        return Ok(format!("{:#}\n", files_json(&files, None)));
+    }
+    Ok(format!("{}\n", files.path().display()))
+}
+
+fn show(model: &str, json: bool) -> Result<String, ModelError> {
+    let options = FetchOptions { offline: true, ..FetchOptions::default() };
+    let card = cards::find(model)?;
+    let files = match source::resolve(model, &options) {
+        Err(ModelError::OfflineCard { .. }) => None,
+        other => Some(other?),
+    };
+    let config = files.as_ref().map(ModelFiles::config).transpose()?;
+    if json {
+        let mut value = match &files {
+            Some(files) => files_json(files, config.as_ref()),
+            None => json!({ "name": model, "path": null }),
+        };
+        if let Some(card) = &card {
+            value["card"] = card_json(card, files.is_some());
+        }
+        return Ok(format!("{value:#}\n"));
+    }
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if let Some(card) = &card {
+        rows.push(("id", card.id.clone()));
+        rows.push(("title", card.title.clone()));
+        rows.push(("licence", card.licence.clone()));
+        rows.push(("size", megabytes(card.bytes)));
+        rows.push(("sha256", card.sha256.clone()));
+        rows.push(("packages", card.source.packages.join(", ")));
+        rows.push(("note", card.note.clone()));
+    }
+    match &files {
+        Some(files) => {
+            rows.push(("path", files.path().display().to_string()));
+            if let Some(revision) = &files.revision {
+                rows.push(("revision", revision.clone()));
+            }
+            rows.push(("format", format_name(files).into()));
+        }
+        None => rows.push(("path", format!("not fetched; `veridiff models pull {model}` does"))),
+    }
+    if let Some(config) = &config {
+        rows.extend(config_rows(config));
+        rows.push(("scoring", "yes".into()));
+        rows.push(("attribution", "yes".into()));
+    }
+    let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    Ok(rows.into_iter().map(|(key, value)| format!("{key:width$}  {value}\n")).collect())
+}
+
+fn card_json(card: &Card, cached: bool) -> Value {
+    json!({
+        "id": card.id, "title": card.title, "architecture": card.architecture, "licence": card.licence,
+        "bytes": card.bytes, "sha256": card.sha256, "note": card.note, "packages": card.source.packages,
+        "cached": cached, "scoring": true, "attribution": true,
+    })
+}
+
+fn architecture_json(architecture: Architecture) -> Value {
+    json!({
+        "architecture": architecture, "class": architecture.class_name(), "scoring": true, "attribution": true,
+    })
+}
+
+fn files_json(files: &ModelFiles, config: Option<&Config>) -> Value {
+    let mut value = json!({
+        "name": files.name, "source": files.source, "path": files.path(), "format": format_name(files),
+        "revision": files.revision, "sha256": files.sha256,
+    });
+    if let Some(config) = config {
+        value["architecture"] = json!(config.architecture);
+        value["scoring"] = json!(true);
+        value["attribution"] = json!(true);
+        value["config"] = config_json(config);
+    }
+    value
+}
+
+fn config_json(config: &Config) -> Value {
+    json!({
+        "hidden_size": config.hidden_size, "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "num_key_value_heads": config.num_key_value_heads, "head_dim": config.head_dim,
+        "vocab_size": config.vocab_size, "max_position_embeddings": config.max_position_embeddings,
+        "tie_word_embeddings": config.tie_word_embeddings, "rope_theta": config.rope.theta,
+        "rope_type": rope_type(config),
+    })
+}
+
+fn config_rows(config: &Config) -> Vec<(&'static str, String)> {
+    let heads = format!(
+        "{} query, {} key and value, {} wide",
+        config.num_attention_heads, config.num_key_value_heads, config.head_dim
+    );
+    vec![
+        ("architecture", format!("{:?}", config.architecture)),
+        ("layers", config.num_hidden_layers.to_string()),
+        ("width", format!("{}, feed-forward {}", config.hidden_size, config.intermediate_size)),
+        ("heads", heads),
+        ("vocabulary", config.vocab_size.to_string()),
+        ("positions", config.max_position_embeddings.to_string()),
+        ("rotary", format!("base {}, scaling {}", config.rope.theta, rope_type(config))),
+        ("head", if config.tie_word_embeddings { "tied to the embedding" } else { "its own" }.into()),
+    ]
+}
+
+fn rope_type(config: &Config) -> &'static str {
+    match config.rope.scaling {
+        RopeScaling::None => "default",
+        RopeScaling::Linear { .. } => "linear",
+        RopeScaling::Llama3 { .. } => "llama3",
+    }
+}
+
+fn format_name(files: &ModelFiles) -> &'static str {
+    match files.layout {
+        Layout::Folder { .. } => "safetensors",
+        Layout::Gguf { .. } => "GGUF (dequantised when loaded)",
+    }
+}
+
+fn plain_table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / 1e6)
+}
+
+/// Shows progress on `bar`, which draws to stderr and only on a terminal.
+pub(crate) fn onto(bar: &ProgressBar) -> OnProgress {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    let bar = bar.clone();
+    Arc::new(move |progress| {
+        bar.set_message(progress.what);
+        match progress.total {
+            Some(total) => bar.set_length(total),
+            None => bar.unset_length(),
+        }
+        bar.set_position(progress.done);
+    })
 }

