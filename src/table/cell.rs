@@ -106,15 +106,17 @@ fn is_i64(float: f64) -> bool {
     float.fract() == 0.0 && (-LIMIT..LIMIT).contains(&float) && !(float == 0.0 && float.is_sign_negative())
 }
 
-/// The narrowest kind that holds all cells and `at_least`.
-pub(super) fn kind_of(cells: &[Cell], at_least: Kind) -> Kind {
+/// The narrowest kind that holds all cells and whatever `at_least` hold.
+pub(super) fn kind_of(cells: &[Cell], at_least: impl IntoIterator<Item = Kind>) -> Kind {
     let (mut ints, mut floats, mut texts, mut json, mut exact) = (false, false, false, false, true);
-    match at_least {
-        Kind::Null => {}
-        Kind::Int => ints = true,
-        Kind::Float => floats = true,
-        Kind::Text => texts = true,
-        Kind::Json => json = true,
+    for kind in at_least {
+        match kind {
+            Kind::Null => {}
+            Kind::Int => ints = true,
+            Kind::Float => floats = true,
+            Kind::Text => texts = true,
+            Kind::Json => json = true,
+        }
     }
     for cell in cells {
         match cell {

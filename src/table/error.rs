@@ -1,6 +1,6 @@
 //! What can go wrong with tables and journals.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 /// What can go wrong with a table or a journal. Rows count from 1, a CSV header left out; lines count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,12 @@ pub enum TableError {
         /// The name.
         column: String,
     },
+    /// Rows without a single key, which no table can hold.
+    #[error("{n_rows} rows have not one column between them")]
+    NoColumns {
+        /// How many.
+        n_rows: usize,
+    },
     /// A column of a type that is neither number, boolean nor text.
     #[error("`{path}` column `{column}` has the type {got}, expected a number, a boolean or text")]
     ColumnType {
@@ -131,7 +137,7 @@ pub enum TableError {
         value: String,
     },
     /// Tables of different runs or settings cannot be put together.
-    #[error("`{left}` and `{right}` come from different settings: {}", differences(different))]
+    #[error("`{left}` and `{right}` come from different settings: {}", differences(different, left, right))]
     Provenance {
         /// One table.
         left: String,
@@ -141,7 +147,7 @@ pub enum TableError {
         different: Vec<Difference>,
     },
     /// Tables with different columns cannot be put under each other.
-    #[error("`{left}` and `{right}` have different columns: {}", differences(different))]
+    #[error("`{left}` and `{right}` have different columns: {}", differences(different, left, right))]
     Columns {
         /// One table.
         left: String,
@@ -195,7 +201,7 @@ pub enum TableError {
         path: PathBuf,
     },
     /// A journal of a run with other settings.
-    #[error("the journal `{path}` was written with other settings: {}", differences(different))]
+    #[error("the journal `{path}` was written with other settings: {}", differences(different, "journal", "this run"))]
     JournalHeader {
         /// The journal.
         path: PathBuf,
@@ -228,6 +234,7 @@ impl TableError {
             Json { .. } => "mend or remove that line; each line holds one JSON object in UTF-8",
             Sidecar { .. } => "remove that file to have the types guessed and go on without provenance",
             DuplicateColumn { .. } => "rename or remove one of them",
+            NoColumns { .. } => "each row needs at least an `id`",
             ColumnType { .. } => "convert or drop that column",
             NotFinite { .. } => "leave the cell empty (null) where there is no value",
             Cell { .. } => "mend the cell, or remove the `.meta.json` file beside the table to have the types guessed",
@@ -258,15 +265,12 @@ pub struct Difference {
     pub right: Option<String>,
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = |value: &Option<String>| value.as_ref().map_or("missing".to_owned(), |v| format!("{v:?}"));
-        write!(f, "`{}` is {} in the first and {} in the second", self.key, side(&self.left), side(&self.right))
-    }
-}
-
-fn differences(all: &[Difference]) -> String {
-    all.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ")
+fn differences(all: &[Difference], left: &str, right: &str) -> String {
+    let side = |value: &Option<String>| value.as_ref().map_or("missing".to_owned(), |value| format!("{value:?}"));
+    let one = |Difference { key, left: l, right: r }: &Difference| {
+        format!("`{key}` is {} in {left} and {} in {right}", side(l), side(r))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn list(names: &[String]) -> String {

@@ -5,7 +5,7 @@
 //! (CSV itself cannot tell; without a sidecar an empty field is null). A file without any of it is read by guessing.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     io::{self, BufRead, BufReader, BufWriter, Write},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -22,13 +22,16 @@ use parquet::{
     },
     basic::Compression,
     errors::ParquetError,
-    file::{metadata::KeyValue, properties::WriterProperties},
+    file::{
+        metadata::{KeyValue, ParquetMetaData, RowGroupMetaData},
+        properties::WriterProperties,
+    },
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
     Column, Row, Table, TableError,
-    cell::{self, Cell, Kind},
+    cell::{Cell, Kind},
 };
 
 /// The Parquet key under which the columns' kinds stand.
@@ -145,6 +148,22 @@ impl Table {
         if special { write_through(&target, write) } else { replace(&target, write) }
     }
 
+    /// Whether [`Table::write`] could write `path`, to be asked before hours of work: a known ending, and a folder that
+    /// takes a new file. Nothing is left behind.
+    ///
+    /// # Errors
+    /// As [`Table::write`].
+    pub fn check_output(path: &Path) -> Result<(), TableError> {
+        Format::of(path)?;
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let attempt = match fs::metadata(&target) {
+            Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(found) if !found.is_file() => File::options().write(true).open(&target).map(drop),
+            _ => temporary_in(folder_of(&target)).map(drop),
+        };
+        attempt.map_err(|source| TableError::Write { path: path.to_owned(), source })
+    }
+
     fn write_parquet(&self, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
         let columns = serde_json::to_string(&self.columns).map_err(|e| ParquetError::External(Box::new(e)))?;
         let mut pairs: Vec<KeyValue> =
@@ -191,16 +210,23 @@ impl Table {
     }
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".veridiff-");
+    // A temporary file is private by default; a table is an ordinary file under the user's umask.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
 /// Puts what `write` writes under `path` in one step.
 fn replace(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), TableError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let attempt = || {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".veridiff-");
-        // A temporary file is private by default; a table is an ordinary file under the user's umask.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(folder)?;
+        let mut file = temporary_in(folder_of(path))?;
         let mut out = BufWriter::new(file.as_file_mut());
         write(&mut out)?;
         out.flush()?;
@@ -209,7 +235,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Resul
         file.persist(path).map_err(|error| error.error)?;
         // The new name reaches the disk with its folder.
         #[cfg(unix)]
-        File::open(folder)?.sync_all()?;
+        File::open(folder_of(path))?.sync_all()?;
         Ok(())
     };
     attempt().map_err(|source| TableError::Write { path: path.to_owned(), source })
@@ -244,6 +270,8 @@ fn io_of_arrow(error: ArrowError) -> io::Error {
 fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
     let damaged = |source: ParquetError| TableError::Parquet { path: path.to_owned(), source };
     let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(damaged)?;
+    let file_length = file.metadata().map_err(|e| damaged(e.into()))?.len();
+    chunks_inside(found.metadata(), file_length).map_err(damaged)?;
     let pairs = found.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
     let mut metadata: BTreeMap<String, String> =
         pairs.into_iter().filter_map(|pair| Some((pair.key, pair.value?))).collect();
@@ -275,6 +303,20 @@ fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
         columns.push((Column { name: field.name().clone(), kind, first_row }, array));
     }
     Ok(Table::from_arrays(columns, batch.num_rows(), metadata))
+}
+
+/// Whether every column chunk lies inside the file: the decoder takes that for granted.
+fn chunks_inside(metadata: &ParquetMetaData, file_length: u64) -> Result<(), ParquetError> {
+    for chunk in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        let inside = |(start, length): (u64, u64)| start.checked_add(length).is_some_and(|end| end <= file_length);
+        if !u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok()).is_some_and(inside) {
+            let (name, length) = (chunk.column_path().string(), chunk.compressed_size());
+            let message = format!("column `{name}` is at byte {start} for {length}, in a file of {file_length} bytes");
+            return Err(ParquetError::General(message));
+        }
+    }
+    Ok(())
 }
 
 /// The kind that holds an Arrow type's values, if one does.
@@ -355,9 +397,8 @@ fn read_csv(path: &Path, file: File) -> Result<Table, TableError> {
                 })?,
             });
         }
-        let kind = cell::kind_of(&cells, kind);
-        let column = Column { name: name.clone(), kind, first_row: known.map_or(0, |column| column.first_row) };
-        columns.push((column, cell::to_array(&cells, kind)));
+        let first_row = known.map_or(0, |column| column.first_row);
+        columns.push(Column::of_cells(name.clone(), first_row, &cells, [kind]));
     }
     Ok(Table::from_arrays(columns, batch.num_rows(), sidecar.metadata))
 }
@@ -417,7 +458,7 @@ fn read_jsonl(path: &Path, file: File) -> Result<Table, TableError> {
     let sidecar = Sidecar::read(path)?;
     let mut columns: Vec<(String, i64, Vec<Cell>)> =
         sidecar.columns.iter().map(|column| (column.name.clone(), column.first_row, Vec::new())).collect();
-    let mut places: std::collections::HashMap<String, usize> =
+    let mut places: HashMap<String, usize> =
         columns.iter().enumerate().map(|(index, (name, ..))| (name.clone(), index)).collect();
     let mut n_rows = 0;
     for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
@@ -443,10 +484,13 @@ fn read_jsonl(path: &Path, file: File) -> Result<Table, TableError> {
         }
         n_rows += 1;
     }
+    if columns.is_empty() && n_rows > 0 {
+        return Err(TableError::NoColumns { n_rows });
+    }
     let columns = columns.into_iter().map(|(name, first_row, mut cells)| {
         cells.resize(n_rows, Cell::Null);
-        let kind = cell::kind_of(&cells, sidecar.column(&name).map_or(Kind::Null, |column| column.kind));
-        (Column { name, kind, first_row }, cell::to_array(&cells, kind))
+        let known = sidecar.column(&name).map(|column| column.kind);
+        Column::of_cells(name, first_row, &cells, known)
     });
     Ok(Table::from_arrays(columns.collect(), n_rows, sidecar.metadata))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry};
 use serde::Serialize;
 
 use super::{
-    ID_COLUMN, ROW_COLUMN, Table, TableError,
+    Column, ID_COLUMN, ROW_COLUMN, Table, TableError,
     cell::{self, Cell},
     error::Difference,
 };
@@ -33,7 +33,8 @@ pub struct MergeSummary {
 }
 
 impl Table {
-    /// The tables' rows under each other, in order. Types are found anew over all rows. No table gives an empty one.
+    /// The tables' rows under each other, in order. A column's type is the one that holds
+    /// the values of all. No table gives an empty one.
     ///
     /// # Errors
     /// [`TableError::Columns`] if the names differ (their order may), [`TableError::Provenance`] if the metadata do;
@@ -64,7 +65,7 @@ impl Table {
     /// One table of the shards of a run, each given with a name for messages (its path).
     ///
     /// If they have a `row` column the result equals the table of the run without shards, and so do its bytes: rows
-    /// are put in the input's order, columns in the order of their first appearance there, and types are found anew.
+    /// are put in the input's order, columns in the order of their first appearance there, and types those of all values.
     /// A shard without some columns has nulls there. Metadata keys that may differ ([`SHARD_KEY`], [`TIME_KEYS`]) are
     /// left out.
     ///
@@ -154,10 +155,13 @@ fn stack(
     let columns = names.into_iter().map(|(name, first_row)| {
         let indices: Vec<Option<usize>> = tables.iter().map(|table| table.find(&name)).collect();
         let cell = |&(table, row): &(usize, usize)| indices[table].map_or(Cell::Null, |i| tables[table].cell(i, row));
-        let cells = places.iter().map(cell).collect();
-        (name, first_row, cells)
+        let cells: Vec<Cell> = places.iter().map(cell).collect();
+        // What was too mixed for one type in some of the rows is so in all of them, though the JSON text of a number
+        // no longer shows whether it was an integer.
+        let kinds = indices.iter().zip(tables).filter_map(|(index, table)| Some(table.columns[(*index)?].kind));
+        Column::of_cells(name, first_row, &cells, kinds)
     });
-    Table::from_cells(columns, places.len(), metadata)
+    Table::from_arrays(columns.collect(), places.len(), metadata)
 }
 
 /// The values of `column`, after making sure that each row has its own; integers where the column is `row`.

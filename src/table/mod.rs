@@ -53,6 +53,19 @@ struct Column {
     first_row: i64,
 }
 
+impl Column {
+    /// The column that holds `cells` and, besides, whatever columns of the kinds `at_least` hold.
+    fn of_cells(
+        name: String,
+        first_row: i64,
+        cells: &[Cell],
+        at_least: impl IntoIterator<Item = Kind>,
+    ) -> (Column, ArrayRef) {
+        let kind = cell::kind_of(cells, at_least);
+        (Column { name, kind, first_row }, cell::to_array(cells, kind))
+    }
+}
+
 /// Columns of equal length, each with a name and one type, and string metadata about them all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -66,7 +79,7 @@ impl Table {
     /// A table of `rows`, in their order, under the types of the [module's table](self).
     ///
     /// # Errors
-    /// None at present; numbers of a [`Value`] are always finite.
+    /// [`TableError::NoColumns`] if there are rows but not one key.
     pub fn from_rows(rows: &[Row], metadata: &BTreeMap<String, String>) -> Result<Table, TableError> {
         let mut places: HashMap<&str, i64> = HashMap::new();
         let mut names: Vec<&str> = Vec::new();
@@ -79,24 +92,14 @@ impl Table {
                 }
             }
         }
+        if names.is_empty() && !rows.is_empty() {
+            return Err(TableError::NoColumns { n_rows: rows.len() });
+        }
         let columns = names.into_iter().map(|name| {
             let cells: Vec<Cell> = rows.iter().map(|row| row.get(name).map_or(Cell::Null, Cell::from)).collect();
-            (name.to_owned(), places[name], cells)
+            Column::of_cells(name.to_owned(), places[name], &cells, [])
         });
-        Ok(Table::from_cells(columns, rows.len(), metadata.clone()))
-    }
-
-    /// A table of columns given as (name, first row, cells), made one after another to keep memory low.
-    fn from_cells(
-        columns: impl IntoIterator<Item = (String, i64, Vec<Cell>)>,
-        n_rows: usize,
-        metadata: BTreeMap<String, String>,
-    ) -> Table {
-        let columns = columns.into_iter().map(|(name, first_row, cells)| {
-            let kind = cell::kind_of(&cells, Kind::Null);
-            (Column { name, kind, first_row }, cell::to_array(&cells, kind))
-        });
-        Table::from_arrays(columns.collect(), n_rows, metadata)
+        Ok(Table::from_arrays(columns.collect(), rows.len(), metadata.clone()))
     }
 
     /// A table of columns that have their types and equal lengths already.
