@@ -1,0 +1,108 @@
+//! Fixtures and comparisons shared by the numeric tests.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use candle_core::{DType, Device};
+use serde::{Deserialize, Deserializer};
+use veridiff::{
+    attribution::Matrix,
+    model::{
+        decoder::Decoder,
+        source::{ResolveOptions, resolve},
+    },
+};
+
+/// A folder under `tests/fixtures`.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// One prompt and response of an `expected.json`, with what the reference stack computed for it.
+#[derive(Debug, Deserialize)]
+pub struct Case {
+    pub name: String,
+    pub full_ids: Vec<u32>,
+    pub n_source: usize,
+    pub n_target: usize,
+    #[serde(deserialize_with = "mask")]
+    pub changed_mask: Vec<bool>,
+    #[serde(deserialize_with = "mask")]
+    pub diff_scope_mask: Vec<bool>,
+    pub step: Step,
+    pub attribution: BTreeMap<String, BTreeMap<String, Vec<Vec<Option<f64>>>>>,
+    pub scores: BTreeMap<String, BTreeMap<String, Scores>>,
+}
+
+/// Masks are written as 0 and 1.
+fn mask<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<bool>, D::Error> {
+    Ok(Vec::<u8>::deserialize(deserializer)?.into_iter().map(|b| b != 0).collect())
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Step {
+    pub logprob: Vec<f64>,
+    pub logit: Vec<f64>,
+    pub probability: Vec<f64>,
+    pub entropy: Vec<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Scores {
+    pub source: f64,
+    pub changed: f64,
+    pub unchanged: f64,
+    pub target: f64,
+}
+
+/// The cases of an `expected.json`.
+pub fn cases(path: &Path) -> Vec<Case> {
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str::<File>(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())).cases
+}
+
+/// A fixture's model in `dtype` on the CPU.
+pub fn decoder(name: &str, dtype: DType) -> Decoder {
+    let files = resolve(&fixture(name).display().to_string(), &ResolveOptions::default()).expect(name);
+    let weights = files.weights(dtype, &Device::Cpu).expect(name);
+    Decoder::new(&files.config().expect(name), &weights).expect(name)
+}
+
+/// Every entry within `bound`, absolute.
+pub fn assert_vector(what: &str, got: &[f64], want: &[f64], bound: f64) {
+    assert!(!want.is_empty() && got.len() == want.len(), "{what}: {} values, want {}", got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        assert!((g - w).abs() <= bound, "{what}[{i}] is {g}, want {w} within {bound:e}");
+    }
+}
+
+/// Every visible entry within `1e-4 * max|want| + 1e-7` (specification, section 11; noise is below 1e-5), the same entries
+/// visible. The reference has rows by position, `null` where a position is not yet visible.
+pub fn assert_matrix(what: &str, got: &Matrix, want: &[Vec<Option<f64>>]) {
+    let largest = want.iter().flatten().flatten().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let bound = 1e-4 * largest + 1e-7;
+    let mut worst = 0.0_f64;
+    for (i, row) in want.iter().enumerate() {
+        assert_eq!(row.len(), got.columns.len(), "{what}: targets");
+        for (t, want) in row.iter().enumerate() {
+            match (got.columns[t].get(i), want) {
+                (Some(g), Some(w)) => {
+                    worst = worst.max((g - w).abs() / bound);
+                    assert!((g - w).abs() <= bound, "{what}[{i}][{t}] is {g}, want {w} within {bound:e}");
+                }
+                (None, None) => {}
+                (g, w) => panic!("{what}[{i}][{t}]: visible to one side only: {g:?}, {w:?}"),
+            }
+        }
+    }
+    assert!(largest > 0.0, "{what}: the reference is all zero");
+    eprintln!("{what}: worst error uses {:.1}% of the bound", worst * 100.0);
+}
