@@ -152,32 +152,44 @@ fn what_a_configuration_asks_for_in_vain_is_named() {
 #[test]
 fn weights_arrive_in_the_dtype_asked_for() {
     // The fixture stores bfloat16.
-    let vb = weights::open_folder(&fixture("qwen2"), DType::F32, &CPU).unwrap();
+    let vb = weights::open_folder(&fixture("qwen2"), &fixture_config("qwen2"), DType::F32, &CPU).unwrap();
     let f32 = vb.get((64,), "model.layers.0.self_attn.q_proj.bias").unwrap();
     assert_eq!(f32.dtype(), DType::F32);
-    let f64 = weights::open_folder(&fixture("qwen2"), DType::F64, &CPU).unwrap();
+    let f64 = weights::open_folder(&fixture("qwen2"), &fixture_config("qwen2"), DType::F64, &CPU).unwrap();
     let f64 = f64.pp("model.layers.0.self_attn.q_proj").get((64,), "bias").unwrap();
     assert_eq!(f64.dtype(), DType::F64);
     let widened: Vec<f64> = f32.to_vec1::<f32>().unwrap().into_iter().map(f64::from).collect();
     assert_eq!(widened, f64.to_vec1::<f64>().unwrap());
     assert!(widened.iter().any(|v| *v != 0.0));
     assert!(vb.contains_tensor("lm_head.weight"));
-    let tied = weights::open_folder(&fixture("llama_tied"), DType::F32, &CPU).unwrap();
-    assert!(!tied.contains_tensor("lm_head.weight"));
+}
+
+#[test]
+fn a_tied_table_is_found_under_either_name() {
+    // This checkpoint keeps the table as the head.
+    let mut config = fixture_config("llama_tied");
+    let vb = weights::open_folder(&fixture("llama_tied"), &config, DType::F32, &CPU).unwrap();
+    let table = vb.get((560, 64), "model.embed_tokens.weight").unwrap();
+    let head = vb.get((560, 64), "lm_head.weight").unwrap();
+    assert_eq!(table.to_vec2::<f32>().unwrap(), head.to_vec2::<f32>().unwrap());
+    config.tie_word_embeddings = false;
+    let vb = weights::open_folder(&fixture("llama_tied"), &config, DType::F32, &CPU).unwrap();
+    let error = ModelError::from(vb.get((560, 64), "model.embed_tokens.weight").unwrap_err());
+    assert!(matches!(error, ModelError::MissingTensor { .. }), "{error}");
 }
 
 #[test]
 fn a_missing_tensor_and_a_wrong_shape_name_file_and_shapes() {
-    let vb = weights::open_folder(&fixture("llama_tied"), DType::F32, &CPU).unwrap();
-    match ModelError::from(vb.get((560, 64), "lm_head.weight").unwrap_err()) {
+    let vb = weights::open_folder(&fixture("llama_tied"), &fixture_config("llama_tied"), DType::F32, &CPU).unwrap();
+    match ModelError::from(vb.get((64,), "model.layers.0.self_attn.q_proj.bias").unwrap_err()) {
         ModelError::MissingTensor { name, path } => {
-            assert_eq!(name, "lm_head.weight");
+            assert_eq!(name, "model.layers.0.self_attn.q_proj.bias");
             assert_eq!(path.file_name().unwrap(), "model.safetensors");
         }
         other => panic!("{other}"),
     }
     // The crate's error finds ours inside candle's as well.
-    let error = veridiff::Error::from(vb.get((560, 65), "model.embed_tokens.weight").unwrap_err());
+    let error = veridiff::Error::from(vb.get((560, 65), "lm_head.weight").unwrap_err());
     match error {
         veridiff::Error::Model(ModelError::TensorShape { got, want, .. }) => {
             assert_eq!((got, want), (vec![560, 64], vec![560, 65]));
@@ -199,15 +211,15 @@ fn shards_are_joined_and_a_missing_one_is_named() {
     save(folder.path(), "part-2.safetensors", &[("b", (one * 2.0).unwrap())]);
     let index = folder.path().join("model.safetensors.index.json");
     fs::write(&index, r#"{"weight_map": {"a": "part-1.safetensors", "b": "part-2.safetensors"}}"#).unwrap();
-    let vb = weights::open_folder(folder.path(), DType::F32, &CPU).unwrap();
+    let vb = weights::open_folder(folder.path(), &fixture_config("qwen2"), DType::F32, &CPU).unwrap();
     assert_eq!(vb.get(2, "a").unwrap().to_vec1::<f32>().unwrap(), [1.0, 2.0]);
     assert_eq!(vb.get(2, "b").unwrap().to_vec1::<f32>().unwrap(), [2.0, 4.0]);
 
     fs::remove_file(folder.path().join("part-2.safetensors")).unwrap();
-    let error = weights::open_folder(folder.path(), DType::F32, &CPU).err().unwrap();
+    let error = weights::open_folder(folder.path(), &fixture_config("qwen2"), DType::F32, &CPU).err().unwrap();
     assert!(matches!(error, ModelError::MissingShard { shard, .. } if shard == "part-2.safetensors"));
     fs::write(&index, r#"{"weight_map": {"a": "../elsewhere.safetensors"}}"#).unwrap();
-    let error = weights::open_folder(folder.path(), DType::F32, &CPU).err().unwrap();
+    let error = weights::open_folder(folder.path(), &fixture_config("qwen2"), DType::F32, &CPU).err().unwrap();
     assert!(matches!(error, ModelError::Field { .. }), "{error}");
 }
 
@@ -216,7 +228,7 @@ fn damaged_safetensors_are_refused() {
     let open = |bytes: &[u8]| {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
-        weights::open_folder(folder.path(), DType::F32, &CPU).err().unwrap()
+        weights::open_folder(folder.path(), &fixture_config("qwen2"), DType::F32, &CPU).err().unwrap()
     };
     let whole = fs::read(fixture("llama_tied").join("model.safetensors")).unwrap();
     for keep in [0, 4, 8, 100, whole.len() / 2, whole.len() - 1] {
@@ -230,7 +242,7 @@ fn damaged_safetensors_are_refused() {
     garbled[8] = b'[';
     assert!(matches!(open(&garbled), ModelError::Safetensors { .. }));
     let empty = tempfile::tempdir().unwrap();
-    let error = weights::open_folder(empty.path(), DType::F32, &CPU).err().unwrap();
+    let error = weights::open_folder(empty.path(), &fixture_config("qwen2"), DType::F32, &CPU).err().unwrap();
     assert!(matches!(error, ModelError::NoWeights { .. }));
 }
 
@@ -244,7 +256,7 @@ fn integers_and_weights_that_are_not_finite_are_refused() {
     ];
     save(folder.path(), "model.safetensors", &tensors);
     let get = |name: &str, dtype| {
-        let vb = weights::open_folder(folder.path(), dtype, &CPU).unwrap();
+        let vb = weights::open_folder(folder.path(), &fixture_config("qwen2"), dtype, &CPU).unwrap();
         vb.get(2, name).map_err(ModelError::from)
     };
     assert!(matches!(get("whole", DType::F32), Err(ModelError::TensorDtype { got, .. }) if got == "I64"));

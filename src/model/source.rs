@@ -197,12 +197,10 @@ impl ModelFiles {
     /// # Errors
     /// Those of [`weights::open_folder`] or [`ModelFiles::config`].
     pub fn weights(&self, dtype: DType, device: &Device) -> Result<VarBuilder<'static>, ModelError> {
+        let config = self.config()?;
         match self.gguf()? {
-            Some(gguf) => {
-                let config = Config::from_gguf(&gguf)?;
-                Ok(weights::open_gguf(gguf, &config, dtype, device))
-            }
-            None => weights::open_folder(self.path(), dtype, device),
+            Some(gguf) => Ok(weights::open_gguf(gguf, &config, dtype, device)),
+            None => weights::open_folder(self.path(), &config, dtype, device),
         }
     }
 

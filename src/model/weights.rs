@@ -25,16 +25,27 @@ use super::{
 /// Opens the safetensors of a Hugging Face folder: `model.safetensors`, or the shards that
 /// `model.safetensors.index.json` names.
 ///
+/// A checkpoint with a tied head stores the table once, and not always as the embedding: where only `lm_head.weight` is
+/// there, it is `model.embed_tokens.weight` too.
+///
 /// # Errors
 /// [`ModelError::NoWeights`], [`ModelError::MissingShard`], [`ModelError::Safetensors`], [`ModelError::Truncated`],
 /// [`ModelError::Read`], [`ModelError::Json`]. Getting a tensor can give [`ModelError::MissingTensor`],
 /// [`ModelError::TensorShape`], [`ModelError::TensorDtype`] and [`ModelError::NonFinite`]; they travel inside candle's
 /// error and come out of it through `From`.
-pub fn open_folder(folder: &Path, dtype: DType, device: &Device) -> Result<VarBuilder<'static>, ModelError> {
-    let mut checkpoint = Checkpoint { folder: folder.into(), shards: Vec::new(), shard_of: HashMap::new() };
+pub fn open_folder(
+    folder: &Path,
+    config: &Config,
+    dtype: DType,
+    device: &Device,
+) -> Result<VarBuilder<'static>, ModelError> {
+    let tied_as_head = false;
+    let mut checkpoint =
+        Checkpoint { folder: folder.into(), shards: Vec::new(), shard_of: HashMap::new(), tied_as_head };
     for file in safetensors_files(folder)? {
         checkpoint.add(&file)?;
     }
+    checkpoint.tied_as_head = config.tie_word_embeddings && checkpoint.shard(EMBEDDING).is_none();
     Ok(builder(checkpoint, dtype, device))
 }
 
@@ -163,7 +174,12 @@ struct Checkpoint {
     folder: PathBuf,
     shards: Vec<Shard>,
     shard_of: HashMap<String, usize>,
+    /// The embedding table is stored under the head's name only.
+    tied_as_head: bool,
 }
+
+const EMBEDDING: &str = "model.embed_tokens.weight";
+const HEAD: &str = "lm_head.weight";
 
 /// One safetensors file: its header, and the file for reading tensors.
 struct Shard {
@@ -212,10 +228,15 @@ impl Checkpoint {
     fn shard(&self, name: &str) -> Option<&Shard> {
         self.shards.get(*self.shard_of.get(name)?)
     }
+
+    fn stored_name<'a>(&self, name: &'a str) -> &'a str {
+        if self.tied_as_head && name == EMBEDDING && self.shard_of.contains_key(HEAD) { HEAD } else { name }
+    }
 }
 
 impl Store for Checkpoint {
     fn locate(&self, name: &str) -> (PathBuf, String) {
+        let name = self.stored_name(name);
         let path = match (self.shard(name), self.shards.as_slice()) {
             (Some(shard), _) | (None, [shard]) => shard.path.clone(),
             (None, _) => self.folder.clone(),
@@ -224,10 +245,12 @@ impl Store for Checkpoint {
     }
 
     fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        let name = self.stored_name(name);
         Some(self.shard(name)?.header.info(name)?.shape.clone())
     }
 
     fn load(&self, name: &str) -> Result<Tensor, ModelError> {
+        let name = self.stored_name(name);
         let (shard, info) = self
             .shard(name)
             .and_then(|shard| Some((shard, shard.header.info(name)?)))
