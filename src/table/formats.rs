@@ -5,7 +5,7 @@
 //! (CSV itself cannot tell; without a sidecar an empty field is null). A file without any of it is read by guessing.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     fs::{self, File},
     io::{self, BufRead, BufReader, BufWriter, Write},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -30,7 +30,7 @@ use parquet::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Column, Row, Table, TableError,
+    Column, Row, Table, TableBuilder, TableError,
     cell::{Cell, Kind},
 };
 
@@ -408,7 +408,8 @@ fn guess(fields: &[Option<&str>]) -> Kind {
     // `007` and `+1` name something; as numbers they would lose their spelling.
     let plain = |text: &&str| {
         let digits = text.strip_prefix('-').unwrap_or(text);
-        !digits.starts_with('+') && !(digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0."))
+        let leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+        !digits.starts_with('+') && !leading_zero
     };
     let all = |test: &dyn Fn(&&str) -> bool| fields.iter().flatten().all(test);
     if fields.iter().all(Option::is_none) {
@@ -456,11 +457,7 @@ fn parse_field(text: &str, kind: Kind) -> Result<Cell, &'static str> {
 
 fn read_jsonl(path: &Path, file: File) -> Result<Table, TableError> {
     let sidecar = Sidecar::read(path)?;
-    let mut columns: Vec<(String, i64, Vec<Cell>)> =
-        sidecar.columns.iter().map(|column| (column.name.clone(), column.first_row, Vec::new())).collect();
-    let mut places: HashMap<String, usize> =
-        columns.iter().enumerate().map(|(index, (name, ..))| (name.clone(), index)).collect();
-    let mut n_rows = 0;
+    let mut builder = TableBuilder::with_columns(&sidecar.columns);
     for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
         let line = line.map_err(|source| TableError::Read { path: path.to_owned(), source })?;
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -471,26 +468,7 @@ fn read_jsonl(path: &Path, file: File) -> Result<Table, TableError> {
             line: index + 1,
             source,
         })?;
-        let first_row = row.get(super::ROW_COLUMN).and_then(serde_json::Value::as_i64).unwrap_or(n_rows as i64);
-        for (name, value) in &row {
-            let place = places.get(name).copied().unwrap_or_else(|| {
-                places.insert(name.clone(), columns.len());
-                columns.push((name.clone(), first_row, Vec::new()));
-                columns.len() - 1
-            });
-            let cells = &mut columns[place].2;
-            cells.resize(n_rows, Cell::Null); // the rows before that lacked the key
-            cells.push(Cell::from(value));
-        }
-        n_rows += 1;
+        builder.push(&row);
     }
-    if columns.is_empty() && n_rows > 0 {
-        return Err(TableError::NoColumns { n_rows });
-    }
-    let columns = columns.into_iter().map(|(name, first_row, mut cells)| {
-        cells.resize(n_rows, Cell::Null);
-        let known = sidecar.column(&name).map(|column| column.kind);
-        Column::of_cells(name, first_row, &cells, known)
-    });
-    Ok(Table::from_arrays(columns.collect(), n_rows, sidecar.metadata))
+    builder.finish(sidecar.metadata)
 }

@@ -66,6 +66,59 @@ impl Column {
     }
 }
 
+/// A table in the making. It takes rows one by one, so that they need not be kept: it holds 24 bytes a value, and text.
+#[derive(Debug, Default)]
+pub struct TableBuilder {
+    /// Cells by column; those of a column that the last rows lacked end early.
+    columns: Vec<(Column, Vec<Cell>)>,
+    /// Where a name stands in `columns`.
+    places: HashMap<String, usize>,
+    n_rows: usize,
+}
+
+impl TableBuilder {
+    /// A builder that begins with these columns; they become at least of their kinds.
+    fn with_columns(columns: &[Column]) -> TableBuilder {
+        TableBuilder {
+            places: columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect(),
+            columns: columns.iter().map(|column| (column.clone(), Vec::new())).collect(),
+            n_rows: 0,
+        }
+    }
+
+    /// Adds a row below the others.
+    pub fn push(&mut self, row: &Row) {
+        for (name, value) in row {
+            let place = self.places.get(name).copied().unwrap_or_else(|| {
+                let first_row = row.get(ROW_COLUMN).and_then(Value::as_i64).unwrap_or(self.n_rows as i64);
+                self.places.insert(name.clone(), self.columns.len());
+                self.columns.push((Column { name: name.clone(), kind: Kind::Null, first_row }, Vec::new()));
+                self.columns.len() - 1
+            });
+            let cells = &mut self.columns[place].1;
+            cells.resize(self.n_rows, Cell::Null);
+            cells.push(Cell::from(value));
+        }
+        self.n_rows += 1;
+    }
+
+    /// The table of the rows so far, under the types of the [module's table](self).
+    ///
+    /// # Errors
+    /// [`TableError::NoColumns`] if there are rows but not one key.
+    pub fn finish(self, metadata: BTreeMap<String, String>) -> Result<Table, TableError> {
+        let n_rows = self.n_rows;
+        if self.columns.is_empty() && n_rows > 0 {
+            return Err(TableError::NoColumns { n_rows });
+        }
+        let columns = self.columns.into_iter().map(|(Column { name, kind, first_row }, mut cells)| {
+            cells.resize(n_rows, Cell::Null);
+            Column::of_cells(name, first_row, &cells, [kind])
+        });
+        Ok(Table::from_arrays(columns.collect(), n_rows, metadata))
+    }
+}
+
 /// Columns of equal length, each with a name and one type, and string metadata about them all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -81,25 +134,9 @@ impl Table {
     /// # Errors
     /// [`TableError::NoColumns`] if there are rows but not one key.
     pub fn from_rows(rows: &[Row], metadata: &BTreeMap<String, String>) -> Result<Table, TableError> {
-        let mut places: HashMap<&str, i64> = HashMap::new();
-        let mut names: Vec<&str> = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
-            let place = row.get(ROW_COLUMN).and_then(Value::as_i64).unwrap_or(index as i64);
-            for name in row.keys() {
-                if !places.contains_key(name.as_str()) {
-                    places.insert(name, place);
-                    names.push(name);
-                }
-            }
-        }
-        if names.is_empty() && !rows.is_empty() {
-            return Err(TableError::NoColumns { n_rows: rows.len() });
-        }
-        let columns = names.into_iter().map(|name| {
-            let cells: Vec<Cell> = rows.iter().map(|row| row.get(name).map_or(Cell::Null, Cell::from)).collect();
-            Column::of_cells(name.to_owned(), places[name], &cells, [])
-        });
-        Ok(Table::from_arrays(columns.collect(), rows.len(), metadata.clone()))
+        let mut builder = TableBuilder::default();
+        rows.iter().for_each(|row| builder.push(row));
+        builder.finish(metadata.clone())
     }
 
     /// A table of columns that have their types and equal lengths already.
