@@ -1,0 +1,178 @@
+//! What one place of a table can hold, and the one rule that turns values into typed columns.
+//!
+//! A shard sees only some rows, so its columns may get other types than the whole would. [`Cell`]s are therefore
+//! canonical: whatever column type a cell passes through, it comes back as the same cell or as one that gives the same
+//! bytes in every wider type. That is what makes merged shards equal the unsharded table, byte for byte.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, NullArray, StringArray, cast::AsArray, types};
+use arrow_schema::DataType;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    /// Nothing but nulls.
+    Null,
+    /// Integers and booleans (1, 0): Int64.
+    Int,
+    /// Numbers: Float64.
+    Float,
+    /// Text: Utf8.
+    Text,
+    /// Values of several types, or nested ones, as JSON text: Utf8.
+    Json,
+}
+
+impl Kind {
+    /// The Arrow type that stores it.
+    pub(super) fn data_type(self) -> DataType {
+        match self {
+            Kind::Null => DataType::Null,
+            Kind::Int => DataType::Int64,
+            Kind::Float => DataType::Float64,
+            Kind::Text | Kind::Json => DataType::Utf8,
+        }
+    }
+}
+
+/// One value. Booleans are 1 and 0; a `Float` is finite.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    Int(i64),
+    Float(f64),
+    Text(Box<str>),
+    /// JSON text of an array, an object, or an integer that neither i64 nor f64 holds.
+    Json(Box<str>),
+}
+
+impl From<&Value> for Cell {
+    fn from(value: &Value) -> Cell {
+        match value {
+            Value::Null => Cell::Null,
+            Value::Bool(truth) => Cell::Int((*truth).into()),
+            Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(int), ..) => Cell::Int(int),
+                (None, Some(big), _) if (big as f64) as u128 != u128::from(big) => Cell::Json(big.to_string().into()),
+                (None, _, Some(float)) if float.is_finite() => Cell::Float(float),
+                _ => Cell::Json(number.to_string().into()),
+            },
+            Value::String(text) => Cell::Text(text.as_str().into()),
+            Value::Array(_) | Value::Object(_) => Cell::Json(value.to_string().into()),
+        }
+    }
+}
+
+impl From<&Cell> for Value {
+    fn from(cell: &Cell) -> Value {
+        match cell {
+            Cell::Null => Value::Null,
+            Cell::Int(int) => (*int).into(),
+            Cell::Float(float) => Number::from_f64(*float).map_or(Value::Null, Value::Number),
+            Cell::Text(text) => Value::String(text.to_string()),
+            Cell::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string())),
+        }
+    }
+}
+
+impl Cell {
+    /// As JSON text, the same for an integer and the float that equals it: a shard may have made one of the other.
+    fn json_text(&self) -> Option<String> {
+        match self {
+            Cell::Null => None,
+            Cell::Float(float) if is_i64(*float) => Some((*float as i64).to_string()),
+            Cell::Json(text) => Some(text.to_string()),
+            other => Some(Value::from(other).to_string()),
+        }
+    }
+
+    /// As a person would write it: text without quotes, anything else as JSON.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Cell::Null => None,
+            Cell::Text(text) | Cell::Json(text) => Some(text.to_string()),
+            other => Some(Value::from(other).to_string()),
+        }
+    }
+}
+
+/// Whether a float is an integer that i64 holds; −0 is not.
+fn is_i64(float: f64) -> bool {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63
+    float.fract() == 0.0 && (-LIMIT..LIMIT).contains(&float) && !(float == 0.0 && float.is_sign_negative())
+}
+
+/// The narrowest kind that holds all cells and `at_least`.
+pub(super) fn kind_of(cells: &[Cell], at_least: Kind) -> Kind {
+    let (mut ints, mut floats, mut texts, mut json, mut exact) = (false, false, false, false, true);
+    match at_least {
+        Kind::Null => {}
+        Kind::Int => ints = true,
+        Kind::Float => floats = true,
+        Kind::Text => texts = true,
+        Kind::Json => json = true,
+    }
+    for cell in cells {
+        match cell {
+            Cell::Null => {}
+            Cell::Int(int) => {
+                ints = true;
+                exact &= (*int as f64) as i128 == i128::from(*int);
+            }
+            Cell::Float(_) => floats = true,
+            Cell::Text(_) => texts = true,
+            Cell::Json(_) => json = true,
+        }
+    }
+    match (ints, floats, texts, json) {
+        (false, false, false, false) => Kind::Null,
+        (true, false, false, false) => Kind::Int,
+        (false, true, false, false) => Kind::Float,
+        (true, true, false, false) if exact => Kind::Float,
+        (false, false, true, false) => Kind::Text,
+        _ => Kind::Json,
+    }
+}
+
+/// A column of `kind`, which [`kind_of`] found; a cell that does not fit becomes null.
+pub(super) fn to_array(cells: &[Cell], kind: Kind) -> ArrayRef {
+    match kind {
+        Kind::Null => Arc::new(NullArray::new(cells.len())),
+        Kind::Int => Arc::new(Int64Array::from_iter(cells.iter().map(|cell| match cell {
+            Cell::Int(int) => Some(*int),
+            _ => None,
+        }))),
+        Kind::Float => Arc::new(Float64Array::from_iter(cells.iter().map(|cell| match cell {
+            Cell::Int(int) => Some(*int as f64),
+            Cell::Float(float) => Some(*float),
+            _ => None,
+        }))),
+        Kind::Text => Arc::new(StringArray::from_iter(cells.iter().map(|cell| match cell {
+            Cell::Text(text) => Some(text.as_ref()),
+            _ => None,
+        }))),
+        Kind::Json => Arc::new(StringArray::from_iter(cells.iter().map(Cell::json_text))),
+    }
+}
+
+/// The cell of a column of `kind` at `row`, from 0.
+pub(super) fn cell_at(array: &dyn Array, kind: Kind, row: usize) -> Cell {
+    if kind == Kind::Null || array.is_null(row) {
+        return Cell::Null;
+    }
+    match kind {
+        Kind::Null => Cell::Null,
+        Kind::Int => Cell::Int(array.as_primitive::<types::Int64Type>().value(row)),
+        Kind::Float => Cell::Float(array.as_primitive::<types::Float64Type>().value(row)),
+        Kind::Text => Cell::Text(array.as_string::<i32>().value(row).into()),
+        Kind::Json => {
+            let text = array.as_string::<i32>().value(row);
+            // Someone may have edited the column: what is no longer JSON is text.
+            serde_json::from_str::<Value>(text).map_or_else(|_| Cell::Text(text.into()), |value| Cell::from(&value))
+        }
+    }
+}

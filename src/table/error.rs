@@ -1,0 +1,277 @@
+//! What can go wrong with tables and journals.
+
+use std::{fmt, io, path::PathBuf};
+
+/// What can go wrong with a table or a journal. Rows count from 1, a CSV header left out; lines count from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// A file name that does not say which format.
+    #[error("`{path}` does not end in one of .parquet, .csv, .jsonl")]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refuses to read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The system refuses to write; what was at `path` before is untouched.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A Parquet file that is damaged, cut short or something else.
+    #[error("`{path}` is not a readable Parquet file")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder says.
+        source: parquet::errors::ParquetError,
+    },
+    /// The decoder gave up on a damaged Parquet file without saying why.
+    #[error("`{path}` is damaged: the Parquet decoder cannot make sense of it")]
+    ParquetDamaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A CSV file whose records do not fit its header.
+    #[error("`{path}` is not a readable CSV file")]
+    Csv {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder says.
+        source: arrow_schema::ArrowError,
+    },
+    /// A line that is not a JSON object.
+    #[error("`{path}` line {line} is not a JSON object")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// A sidecar that does not hold what we write there.
+    #[error("`{path}`, which holds the column types and provenance of the table beside it, cannot be read")]
+    Sidecar {
+        /// The sidecar.
+        path: PathBuf,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// Two columns of one name.
+    #[error("`{path}` has two columns named `{column}`")]
+    DuplicateColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        column: String,
+    },
+    /// A column of a type that is neither number, boolean nor text.
+    #[error("`{path}` column `{column}` has the type {got}, expected a number, a boolean or text")]
+    ColumnType {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its Arrow type.
+        got: String,
+    },
+    /// A number that is not one.
+    #[error("`{path}` row {row}, column `{column}` is {value}, expected a finite number or nothing")]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// `NaN`, `inf` or `-inf`.
+        value: String,
+    },
+    /// A cell that its column's recorded type does not allow.
+    #[error("`{path}` row {row}, column `{column}` is `{value}`, expected {expected}")]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// What is there.
+        value: String,
+        /// What the sidecar promises.
+        expected: &'static str,
+    },
+    /// A column that is not there; `columns` has the nearest names first.
+    #[error("no column `{column}`; there are: {}", list(columns))]
+    MissingColumn {
+        /// The name asked for.
+        column: String,
+        /// The names there are, the nearest first.
+        columns: Vec<String>,
+    },
+    /// Numbers asked of a column that holds something else.
+    #[error("row {row}, column `{column}` is `{value}`, expected a number")]
+    NotANumber {
+        /// The column.
+        column: String,
+        /// The first such row, from 1.
+        row: usize,
+        /// What is there.
+        value: String,
+    },
+    /// Tables of different runs or settings cannot be put together.
+    #[error("`{left}` and `{right}` come from different settings: {}", differences(different))]
+    Provenance {
+        /// One table.
+        left: String,
+        /// The other.
+        right: String,
+        /// Where their metadata differ.
+        different: Vec<Difference>,
+    },
+    /// Tables with different columns cannot be put under each other.
+    #[error("`{left}` and `{right}` have different columns: {}", differences(different))]
+    Columns {
+        /// One table.
+        left: String,
+        /// The other.
+        right: String,
+        /// The columns that one of them lacks.
+        different: Vec<Difference>,
+    },
+    /// A value that must be unique, twice.
+    #[error("{column} `{value}` is in `{left}` row {left_row} and in `{right}` row {right_row}")]
+    Duplicate {
+        /// `id` or `row`.
+        column: &'static str,
+        /// The value.
+        value: String,
+        /// The table with the first.
+        left: String,
+        /// Its row there, from 1.
+        left_row: usize,
+        /// The table with the second.
+        right: String,
+        /// Its row there, from 1.
+        right_row: usize,
+    },
+    /// A row without the value that names or places it.
+    #[error("`{table}` row {row} has no `{column}`")]
+    Unnamed {
+        /// The table or journal.
+        table: String,
+        /// The row, from 1.
+        row: usize,
+        /// `id` or `row`.
+        column: &'static str,
+    },
+    /// A journal is there already.
+    #[error("the journal `{path}` of an earlier run is still there")]
+    JournalExists {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A journal that another process writes to.
+    #[error("another process is writing to the journal `{path}`")]
+    JournalBusy {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A file that is not a journal.
+    #[error("`{path}` is not a journal of this program")]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A journal of a run with other settings.
+    #[error("the journal `{path}` was written with other settings: {}", differences(different))]
+    JournalHeader {
+        /// The journal.
+        path: PathBuf,
+        /// Where the journal (`left`) and this run (`right`) differ.
+        different: Vec<Difference>,
+    },
+    /// A row that has no text under `id`, by which a journal tells rows apart.
+    #[error("`{path}` line {line} has no text under `id`")]
+    JournalRow {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+}
+
+impl TableError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        use TableError::*;
+        let text = match self {
+            UnknownFormat { .. } => "the ending chooses the format: .parquet is smallest and keeps types exactly",
+            Read { source, .. } if source.kind() == io::ErrorKind::NotFound => "check the path",
+            Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "make room on that disk or choose another place; nothing that was there before is lost"
+            }
+            Write { .. } => "choose a folder that exists and that you may write to; nothing that was there is lost",
+            Parquet { .. } | ParquetDamaged { .. } => "write it again from its source; it may be cut short",
+            Csv { .. } => "every record needs as many fields as the header, in UTF-8, quotes closed",
+            Json { .. } => "mend or remove that line; each line holds one JSON object in UTF-8",
+            Sidecar { .. } => "remove that file to have the types guessed and go on without provenance",
+            DuplicateColumn { .. } => "rename or remove one of them",
+            ColumnType { .. } => "convert or drop that column",
+            NotFinite { .. } => "leave the cell empty (null) where there is no value",
+            Cell { .. } => "mend the cell, or remove the `.meta.json` file beside the table to have the types guessed",
+            MissingColumn { .. } => "names are case-sensitive; a feature's column is `<feature>@<scorer>`",
+            NotANumber { .. } => "choose a numeric column",
+            Provenance { .. } => "put together only shards of one run; score the others again with the same settings",
+            Columns { .. } => "put together only tables of one kind",
+            Duplicate { .. } => "give each shard once, and only shards of one input",
+            Unnamed { .. } | JournalRow { .. } => "each row needs its own",
+            JournalExists { .. } => "continue it with --resume, or remove it to start afresh",
+            JournalBusy { .. } => "wait until that run ends, or choose another output",
+            NotAJournal { .. } => "choose another output, or move that file away",
+            JournalHeader { .. } => "resume with the settings of that run, or remove the journal to start afresh",
+            Read { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+/// One key on which two sides differ; `None` where a side lacks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The key.
+    pub key: String,
+    /// Its value on the left.
+    pub left: Option<String>,
+    /// Its value on the right.
+    pub right: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |value: &Option<String>| value.as_ref().map_or("missing".to_owned(), |v| format!("{v:?}"));
+        write!(f, "`{}` is {} in the first and {} in the second", self.key, side(&self.left), side(&self.right))
+    }
+}
+
+fn differences(all: &[Difference]) -> String {
+    all.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,452 @@
+//! Tables as files: Parquet, CSV and JSONL.
+//!
+//! What a format cannot say goes into Parquet's key-value metadata, and for CSV and JSONL into a sidecar
+//! `<file>.meta.json`: provenance, the columns' types, and which empty CSV fields are empty strings rather than nulls
+//! (CSV itself cannot tell; without a sidecar an empty field is null). A file without any of it is read by guessing.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, cast::AsArray, types::Float64Type};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::{
+    arrow::{
+        ArrowWriter,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    basic::Compression,
+    errors::ParquetError,
+    file::{metadata::KeyValue, properties::WriterProperties},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Column, Row, Table, TableError,
+    cell::{self, Cell, Kind},
+};
+
+/// The Parquet key under which the columns' kinds stand.
+const COLUMNS_KEY: &str = "veridiff:columns";
+
+/// Parquet keys that libraries write for themselves.
+const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
+
+/// Who wrote it, in the form Parquet readers parse; part of the bytes, so it changes with the version only.
+const CREATED_BY: &str = concat!("veridiff version ", env!("CARGO_PKG_VERSION"));
+
+/// A file's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Parquet,
+    Csv,
+    Jsonl,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Format, TableError> {
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+        match ending.as_deref() {
+            Some("parquet") => Ok(Format::Parquet),
+            Some("csv") => Ok(Format::Csv),
+            Some("jsonl") => Ok(Format::Jsonl),
+            _ => Err(TableError::UnknownFormat { path: path.to_owned() }),
+        }
+    }
+}
+
+/// What a text format cannot say; the content of `<file>.meta.json`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Sidecar {
+    metadata: BTreeMap<String, String>,
+    columns: Vec<Column>,
+    /// By column, the rows (from 0) that hold an empty string, which CSV writes like a null.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    empty_strings: BTreeMap<String, Vec<usize>>,
+}
+
+impl Sidecar {
+    fn path(table: &Path) -> PathBuf {
+        let mut name = table.as_os_str().to_owned();
+        name.push(".meta.json");
+        name.into()
+    }
+
+    /// The sidecar of `table`, or an empty one.
+    fn read(table: &Path) -> Result<Sidecar, TableError> {
+        let path = Sidecar::path(table);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| TableError::Sidecar { path, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Sidecar::default()),
+            Err(source) => Err(TableError::Read { path, source }),
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+impl Table {
+    /// Reads `.parquet`, `.csv` or `.jsonl`, as the file's name says.
+    ///
+    /// Files of other programs will do: numbers of any width, booleans and text of any Arrow type are taken. In a CSV
+    /// file without a sidecar a column of integers without leading zeros is Int64, one of numbers is Float64, one of
+    /// true and false is Int64, any other is text.
+    ///
+    /// # Errors
+    /// [`TableError::UnknownFormat`], [`TableError::Read`], the format's own ([`TableError::Parquet`],
+    /// [`TableError::Csv`], [`TableError::Json`], [`TableError::Sidecar`]), [`TableError::DuplicateColumn`],
+    /// [`TableError::ColumnType`], [`TableError::Cell`], and [`TableError::NotFinite`] for the first NaN or infinity.
+    pub fn read(path: &Path) -> Result<Table, TableError> {
+        let format = Format::of(path)?;
+        let file = File::open(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
+        match format {
+            Format::Parquet => {
+                // The decoder has assertions that a damaged file can trip; a file is no reason to bring us down.
+                catch_unwind(AssertUnwindSafe(|| read_parquet(path, file)))
+                    .unwrap_or_else(|_| Err(TableError::ParquetDamaged { path: path.to_owned() }))
+            }
+            Format::Csv => read_csv(path, file),
+            Format::Jsonl => read_jsonl(path, file),
+        }
+    }
+
+    /// Writes `.parquet`, `.csv` or `.jsonl`, as the file's name says; equal tables give equal bytes.
+    ///
+    /// At every moment `path` holds either what it held before or the whole table: the bytes go to a temporary file in
+    /// the same folder, to the disk, and then under their name. For CSV and JSONL the sidecar is put in place just
+    /// before. A link is followed; a pipe or device is written to directly and gets no sidecar.
+    ///
+    /// # Errors
+    /// [`TableError::UnknownFormat`]; [`TableError::Write`] with the system's reason.
+    pub fn write(&self, path: &Path) -> Result<(), TableError> {
+        let format = Format::of(path)?;
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if format != Format::Parquet && !special {
+            let sidecar = Sidecar {
+                metadata: self.metadata.clone(),
+                columns: self.columns.clone(),
+                empty_strings: if format == Format::Csv { self.empty_strings() } else { BTreeMap::new() },
+            };
+            replace(&Sidecar::path(&target), |out| Ok(writeln!(out, "{}", serde_json::to_string_pretty(&sidecar)?)?))?;
+        }
+        let write = |out: &mut (dyn Write + Send)| match format {
+            Format::Parquet => self.write_parquet(out).map_err(io_of_parquet),
+            Format::Csv => self.write_csv(out).map_err(io_of_arrow),
+            Format::Jsonl => self.write_jsonl(out),
+        };
+        if special { write_through(&target, write) } else { replace(&target, write) }
+    }
+
+    fn write_parquet(&self, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
+        let columns = serde_json::to_string(&self.columns).map_err(|e| ParquetError::External(Box::new(e)))?;
+        let mut pairs: Vec<KeyValue> =
+            self.metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        pairs.push(KeyValue::new(COLUMNS_KEY.to_owned(), columns));
+        let properties = WriterProperties::builder()
+            .set_created_by(CREATED_BY.to_owned())
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(pairs))
+            .build();
+        let mut writer = ArrowWriter::try_new(out, self.batch.schema(), Some(properties))?;
+        writer.write(&self.batch)?;
+        writer.close()?;
+        Ok(())
+    }
+
+    fn write_csv(&self, out: &mut (dyn Write + Send)) -> Result<(), ArrowError> {
+        if self.columns.is_empty() {
+            return Ok(()); // the CSV writer has no record without fields
+        }
+        arrow_csv::WriterBuilder::new().with_header(true).build(out).write(&self.batch)
+    }
+
+    fn write_jsonl(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        for row in 0..self.n_rows() {
+            serde_json::to_writer(&mut *out, &self.row(row))?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn empty_strings(&self) -> BTreeMap<String, Vec<usize>> {
+        let mut all = BTreeMap::new();
+        for (column, array) in self.columns.iter().zip(self.batch.columns()) {
+            if column.kind == Kind::Text {
+                let texts = array.as_string::<i32>().iter().enumerate();
+                let rows: Vec<usize> = texts.filter(|(_, text)| *text == Some("")).map(|(row, _)| row).collect();
+                if !rows.is_empty() {
+                    all.insert(column.name.clone(), rows);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Puts what `write` writes under `path` in one step.
+fn replace(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), TableError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let attempt = || {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".veridiff-");
+        // A temporary file is private by default; a table is an ordinary file under the user's umask.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
+        let mut out = BufWriter::new(file.as_file_mut());
+        write(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        // The new name reaches the disk with its folder.
+        #[cfg(unix)]
+        File::open(folder)?.sync_all()?;
+        Ok(())
+    };
+    attempt().map_err(|source| TableError::Write { path: path.to_owned(), source })
+}
+
+/// Writes into what is at `path`, a pipe or a device.
+fn write_through(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), TableError> {
+    let attempt = || {
+        let mut out = BufWriter::new(File::options().write(true).open(path)?);
+        write(&mut out)?;
+        out.flush()
+    };
+    attempt().map_err(|source| TableError::Write { path: path.to_owned(), source })
+}
+
+/// The system's error inside, so that its kind is not lost.
+fn io_of_parquet(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |error| *error),
+        other => io::Error::other(other),
+    }
+}
+
+/// The system's error inside, so that its kind is not lost.
+fn io_of_arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, inner) => inner,
+        other => io::Error::other(other),
+    }
+}
+
+fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
+    let damaged = |source: ParquetError| TableError::Parquet { path: path.to_owned(), source };
+    let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(damaged)?;
+    let pairs = found.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    let mut metadata: BTreeMap<String, String> =
+        pairs.into_iter().filter_map(|pair| Some((pair.key, pair.value?))).collect();
+    metadata.retain(|key, _| !FOREIGN_KEYS.contains(&key.as_str()));
+    // Without our key, or where another program spoilt it, the Arrow types alone decide.
+    let known: Vec<Column> =
+        metadata.remove(COLUMNS_KEY).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, found).build().map_err(damaged)?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<RecordBatch>, ArrowError>>().map_err(|e| damaged(e.into()))?;
+    let batch = arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| damaged(e.into()))?;
+
+    no_duplicates(path, schema.fields().iter().map(|field| field.name().as_str()))?;
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        let remembered = known.iter().find(|column| column.name == *field.name());
+        let kind = match arrow_kind(field.data_type()) {
+            Some(Kind::Text) if remembered.is_some_and(|column| column.kind == Kind::Json) => Kind::Json,
+            Some(kind) => kind,
+            None => {
+                let (column, got) = (field.name().clone(), field.data_type().to_string());
+                return Err(TableError::ColumnType { path: path.to_owned(), column, got });
+            }
+        };
+        let array = arrow_cast::cast(array, &kind.data_type()).map_err(|e| damaged(e.into()))?;
+        all_finite(path, field.name(), &array)?;
+        let first_row = remembered.map_or(0, |column| column.first_row);
+        columns.push((Column { name: field.name().clone(), kind, first_row }, array));
+    }
+    Ok(Table::from_arrays(columns, batch.num_rows(), metadata))
+}
+
+/// The kind that holds an Arrow type's values, if one does.
+fn arrow_kind(data_type: &DataType) -> Option<Kind> {
+    match data_type {
+        DataType::Null => Some(Kind::Null),
+        DataType::Boolean => Some(Kind::Int),
+        DataType::UInt64 => None, // may not fit
+        integer if integer.is_integer() => Some(Kind::Int),
+        float if float.is_floating() => Some(Kind::Float),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Kind::Text),
+        DataType::Dictionary(_, values) => arrow_kind(values),
+        _ => None,
+    }
+}
+
+fn all_finite(path: &Path, column: &str, array: &ArrayRef) -> Result<(), TableError> {
+    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return Ok(()) };
+    match floats.iter().enumerate().find_map(|(row, float)| Some((row, float.filter(|float| !float.is_finite())?))) {
+        None => Ok(()),
+        Some((row, value)) => {
+            let (column, value) = (column.to_owned(), value.to_string());
+            Err(TableError::NotFinite { path: path.to_owned(), row: row + 1, column, value })
+        }
+    }
+}
+
+fn no_duplicates<'a>(path: &Path, names: impl IntoIterator<Item = &'a str>) -> Result<(), TableError> {
+    let mut seen = HashSet::new();
+    match names.into_iter().find(|name| !seen.insert(*name)) {
+        None => Ok(()),
+        Some(name) => Err(TableError::DuplicateColumn { path: path.to_owned(), column: name.to_owned() }),
+    }
+}
+
+fn read_csv(path: &Path, file: File) -> Result<Table, TableError> {
+    let malformed = |source: ArrowError| match source {
+        ArrowError::IoError(_, source) => TableError::Read { path: path.to_owned(), source },
+        source => TableError::Csv { path: path.to_owned(), source },
+    };
+    let sidecar = Sidecar::read(path)?;
+    let format = arrow_csv::reader::Format::default().with_header(true);
+    let (header, _) = format.infer_schema(BufReader::new(&file), Some(0)).map_err(malformed)?;
+    no_duplicates(path, header.fields().iter().map(|field| field.name().as_str()))?;
+
+    // Every field is read as text first: only so do we know the row and column of one that is not a number.
+    let texts: Vec<Field> =
+        header.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
+    let schema = Arc::new(Schema::new(texts));
+    io::Seek::rewind(&mut &file).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
+    let reader = arrow_csv::ReaderBuilder::new(schema.clone()).with_format(format).build(file).map_err(malformed)?;
+    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+    let batch = arrow_select::concat::concat_batches(&schema, &batches).map_err(malformed)?;
+
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        let name = field.name();
+        let mut fields: Vec<Option<&str>> = array.as_string::<i32>().iter().collect();
+        let known = sidecar.column(name);
+        for &row in sidecar.empty_strings.get(name).into_iter().flatten() {
+            if let Some(field @ None) = fields.get_mut(row) {
+                *field = Some("");
+            }
+        }
+        let kind = known.map_or_else(|| guess(&fields), |column| column.kind);
+        let mut cells = Vec::with_capacity(fields.len());
+        for (row, field) in fields.iter().enumerate() {
+            cells.push(match field {
+                None => Cell::Null,
+                Some(text) => parse_field(text, kind).map_err(|expected| {
+                    let (path, column) = (path.to_owned(), name.clone());
+                    match text.parse::<f64>() {
+                        Ok(float) if !float.is_finite() && kind != Kind::Int => {
+                            TableError::NotFinite { path, row: row + 1, column, value: float.to_string() }
+                        }
+                        _ => TableError::Cell { path, row: row + 1, column, value: (*text).to_owned(), expected },
+                    }
+                })?,
+            });
+        }
+        let kind = cell::kind_of(&cells, kind);
+        let column = Column { name: name.clone(), kind, first_row: known.map_or(0, |column| column.first_row) };
+        columns.push((column, cell::to_array(&cells, kind)));
+    }
+    Ok(Table::from_arrays(columns, batch.num_rows(), sidecar.metadata))
+}
+
+/// The kind of a CSV column without a sidecar.
+fn guess(fields: &[Option<&str>]) -> Kind {
+    // `007` and `+1` name something; as numbers they would lose their spelling.
+    let plain = |text: &&str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        !digits.starts_with('+') && !(digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0."))
+    };
+    let all = |test: &dyn Fn(&&str) -> bool| fields.iter().flatten().all(test);
+    if fields.iter().all(Option::is_none) {
+        Kind::Null
+    } else if all(&|text| plain(text) && text.parse::<i64>().is_ok()) || all(&|text| truth(text).is_some()) {
+        Kind::Int
+    } else if all(&|text| plain(text) && text.parse::<f64>().is_ok()) {
+        Kind::Float
+    } else {
+        Kind::Text
+    }
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// A CSV field as a cell of a column of `kind`; the error is what was expected.
+fn parse_field(text: &str, kind: Kind) -> Result<Cell, &'static str> {
+    match kind {
+        // A column that was all null may have got values since.
+        Kind::Null => match guess(&[Some(text)]) {
+            Kind::Null => Ok(Cell::Null),
+            kind => parse_field(text, kind),
+        },
+        Kind::Int => match truth(text) {
+            Some(truth) => Ok(Cell::Int(truth.into())),
+            None => text.parse().map(Cell::Int).map_err(|_| "an integer"),
+        },
+        Kind::Float => match text.parse::<f64>() {
+            Ok(float) if float.is_finite() => Ok(Cell::Float(float)),
+            _ => Err("a number"),
+        },
+        Kind::Text => Ok(Cell::Text(text.into())),
+        Kind::Json => match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => Ok(Cell::from(&value)),
+            Err(_) => Ok(Cell::Text(text.into())),
+        },
+    }
+}
+
+fn read_jsonl(path: &Path, file: File) -> Result<Table, TableError> {
+    let sidecar = Sidecar::read(path)?;
+    let mut columns: Vec<(String, i64, Vec<Cell>)> =
+        sidecar.columns.iter().map(|column| (column.name.clone(), column.first_row, Vec::new())).collect();
+    let mut places: std::collections::HashMap<String, usize> =
+        columns.iter().enumerate().map(|(index, (name, ..))| (name.clone(), index)).collect();
+    let mut n_rows = 0;
+    for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
+        let line = line.map_err(|source| TableError::Read { path: path.to_owned(), source })?;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let row: Row = serde_json::from_slice(&line).map_err(|source| TableError::Json {
+            path: path.to_owned(),
+            line: index + 1,
+            source,
+        })?;
+        let first_row = row.get(super::ROW_COLUMN).and_then(serde_json::Value::as_i64).unwrap_or(n_rows as i64);
+        for (name, value) in &row {
+            let place = places.get(name).copied().unwrap_or_else(|| {
+                places.insert(name.clone(), columns.len());
+                columns.push((name.clone(), first_row, Vec::new()));
+                columns.len() - 1
+            });
+            let cells = &mut columns[place].2;
+            cells.resize(n_rows, Cell::Null); // the rows before that lacked the key
+            cells.push(Cell::from(value));
+        }
+        n_rows += 1;
+    }
+    let columns = columns.into_iter().map(|(name, first_row, mut cells)| {
+        cells.resize(n_rows, Cell::Null);
+        let kind = cell::kind_of(&cells, sidecar.column(&name).map_or(Kind::Null, |column| column.kind));
+        (Column { name, kind, first_row }, cell::to_array(&cells, kind))
+    });
+    Ok(Table::from_arrays(columns.collect(), n_rows, sidecar.metadata))
+}
