@@ -134,8 +134,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let FitSettings { eval, where_clauses, table } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
-    let in_sample: Vec<f64> =
-        rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
+    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
     let held_out = out_of_fold(rows, Predictor::Combination, &folds, eval)?;
     let out_of_fold = held_out.figure(rows, eval.bootstrap);
@@ -278,8 +277,8 @@ impl Detector {
     /// # Errors
     /// [`DetectorError::Read`] and those of [`Detector::from_json`].
     pub fn read(path: &Path) -> Result<Self, DetectorError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| DetectorError::Read { path: path.to_owned(), source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| DetectorError::Read { path: path.to_owned(), source })?;
         Self::from_json(&text, path)
     }
 

@@ -270,7 +270,8 @@ pub(super) fn fold_notes(rows: &LabelledRows, folds: &[usize], n_folds: usize) -
             labels.all(|label| Some(label) == first)
         };
         if one_class(false) {
-            notes.push(format!("fold {}: the rows outside it have one class, so its rows have no prediction", fold + 1));
+            notes
+                .push(format!("fold {}: the rows outside it have one class, so its rows have no prediction", fold + 1));
         } else if one_class(true) {
             notes.push(format!("fold {} has one class only; it counts in the pooled figures", fold + 1));
         }
@@ -451,10 +452,7 @@ fn by_generator(
         .collect();
     let figures: Vec<GeneratorFigure> = parts
         .iter()
-        .map(|(generator, part)| GeneratorFigure {
-            generator: generator.clone(),
-            figure: part.figure(rows, bootstrap),
-        })
+        .map(|(generator, part)| GeneratorFigure { generator: generator.clone(), figure: part.figure(rows, bootstrap) })
         .collect();
     let aucs: Vec<f64> = figures.iter().filter_map(|g| g.figure.auc).collect();
     let columns: Vec<(Vec<bool>, Vec<usize>, &[f64])> = parts

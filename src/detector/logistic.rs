@@ -31,8 +31,7 @@ impl Scaling {
     /// [`DetectorError::Overflow`] names a feature whose spread is beyond the range of f64.
     pub fn fit(features: ArrayView2<f64>) -> Result<Self, DetectorError> {
         let n_features = features.ncols();
-        let mut scaling =
-            Self { mean: vec![0.0; n_features], scale: vec![1.0; n_features], constant: Vec::new() };
+        let mut scaling = Self { mean: vec![0.0; n_features], scale: vec![1.0; n_features], constant: Vec::new() };
         for (column, values) in features.axis_iter(Axis(1)).enumerate() {
             let mean = values.mean().unwrap_or(0.0);
             let deviation = values.mapv(|x| (x - mean).powi(2)).mean().unwrap_or(0.0).sqrt();
@@ -52,9 +51,11 @@ impl Scaling {
 
     /// One row standardised; a feature constant in training contributes nothing.
     fn apply(&self, row: &[f64]) -> impl Iterator<Item = f64> {
-        row.iter().enumerate().map(|(i, x)| {
-            if self.constant.contains(&i) { 0.0 } else { (x - self.mean[i]) / self.scale[i] }
-        })
+        row.iter().enumerate().map(
+            |(i, x)| {
+                if self.constant.contains(&i) { 0.0 } else { (x - self.mean[i]) / self.scale[i] }
+            },
+        )
     }
 }
 
@@ -223,7 +224,10 @@ mod tests {
     #[test]
     fn bad_input_is_named() {
         let x = array![[0.0], [1.0]];
-        assert!(matches!(fit_logistic(x.view(), &[true, true], 1.0), Err(DetectorError::OneClass { label: 1, n_rows: 2 })));
+        assert!(matches!(
+            fit_logistic(x.view(), &[true, true], 1.0),
+            Err(DetectorError::OneClass { label: 1, n_rows: 2 })
+        ));
         assert!(matches!(fit_logistic(x.view(), &[false, false], 1.0), Err(DetectorError::OneClass { label: 0, .. })));
         assert!(matches!(fit_logistic(x.view(), &[true, false], -1.0), Err(DetectorError::Penalty { .. })));
         let huge = array![[-1e300], [1e300]];

@@ -110,7 +110,10 @@ pub fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval>
     let ranked: Vec<RankedRows> = strata
         .iter()
         .map(|s| {
-            assert!(s.scores.len() == s.labels.len() && s.scores.len() == s.groups.len(), "one label and group a score");
+            assert!(
+                s.scores.len() == s.labels.len() && s.scores.len() == s.groups.len(),
+                "one label and group a score"
+            );
             let compact: Vec<usize> = s.groups.iter().map(|g| present.partition_point(|p| p < g)).collect();
             RankedRows::new(s.scores, s.labels, &compact)
         })
@@ -170,7 +173,11 @@ pub fn best_threshold(scores: &[f64], labels: &[bool]) -> Option<Threshold> {
     let mut correct = labels.iter().filter(|positive| !**positive).count();
     let (mut best, mut best_correct) = (highest.next_up(), correct);
     for (position, &i) in order.iter().enumerate() {
-        if labels[i] { correct += 1 } else { correct -= 1 }
+        if labels[i] {
+            correct += 1
+        } else {
+            correct -= 1
+        }
         let value = match order.get(position + 1) {
             Some(&next) if scores[next] == scores[i] => continue,
             Some(&next) => between(scores[next], scores[i]),
@@ -218,7 +225,16 @@ mod tests {
     #[test]
     fn the_interval_resamples_groups_and_not_rows() {
         // 8 groups of 100 copies of one row: as many independent facts as groups.
-        let of_group = [(0.9, true), (0.2, true), (0.8, true), (0.6, true), (0.7, false), (0.1, false), (0.3, false), (0.5, false)];
+        let of_group = [
+            (0.9, true),
+            (0.2, true),
+            (0.8, true),
+            (0.6, true),
+            (0.7, false),
+            (0.1, false),
+            (0.3, false),
+            (0.5, false),
+        ];
         let scores: Vec<f64> = (0..800).map(|i| of_group[i / 100].0).collect();
         let labels: Vec<bool> = (0..800).map(|i| of_group[i / 100].1).collect();
         let groups: Vec<usize> = (0..800).map(|i| i / 100).collect();

@@ -99,7 +99,11 @@ impl Grid {
 /// The text with every control character shown as an escape, so that no name can drive a terminal.
 pub fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
         out
     })
 }
@@ -263,7 +267,8 @@ fn generator_grid(evaluation: &Evaluation) -> Grid {
     let Some(predictor) = evaluation.predictors.last() else { return Grid::new("", &[]) };
     let title = match predictor.kind {
         PredictorKind::Detector => "The detector, by generator".to_owned(),
-        _ => "The combination, by generator; left out: no row of it, and no diff of the test fold, in training".to_owned(),
+        _ => "The combination, by generator; left out: no row of it, and no diff of the test fold, in training"
+            .to_owned(),
     };
     let left_out = predictor.leave_one_generator_out.as_ref();
     let mut heads = vec!["generator", "n", "halluc.", "major.", "AUC [95%]", "acc."];
