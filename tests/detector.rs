@@ -154,10 +154,11 @@ fn style_alone_scores_pooled_but_not_within_generators() {
 
 #[test]
 fn leaving_a_generator_out_trains_on_the_others_only() {
-    // Within generator c the feature means the opposite, and c alone could teach that.
+    // Within generator c the feature means the opposite, and c alone could teach that; it is small there, so that the
+    // others prevail when only one of them trains beside c.
     let mut rows = rows(2.0, false, 9);
     for row in (0..rows.len()).filter(|row| row % 3 == 2) {
-        rows.features[[row, 0]] *= -1.0;
+        rows.features[[row, 0]] *= -0.2;
     }
     rows.feature_names.truncate(1);
     rows.features = rows.features.select(ndarray::Axis(1), &[0]);
@@ -371,7 +372,7 @@ fn fit_writes_a_detector_and_eval_applies_it() {
 fn eval_prints_a_table_that_fits_and_the_same_as_data() {
     let place = Workplace::new(&csv(&rows(1.0, false, 1)));
     let text = place.ok("eval --input table.csv --bootstrap 100 --seed 3 --out tables");
-    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 105), "{text}");
     assert!(text.lines().take(8).all(|line| line.chars().count() <= 100), "{text}");
     for needle in ["240 rows", "40 groups", "within", "major.", "combination", "mean of 3", "left out"] {
         assert!(text.contains(needle), "no `{needle}` in:\n{text}");
@@ -389,7 +390,7 @@ fn eval_prints_a_table_that_fits_and_the_same_as_data() {
     // 4 predictors, each over all, 3 generators and their mean, twice
     assert_eq!(table.lines().count(), 1 + 4 * 10);
     assert!(table.lines().all(|line| line.matches(',').count() == 14), "{table}");
-    assert!(table.contains(&format!("combination,combination,all,,240,")), "{table}");
+    assert!(table.contains("combination,combination,all,,240,"), "{table}");
     assert!(place.ok("eval --input table.csv --bootstrap 0 --format md").contains("| up | + |"));
     assert!(place.ok("eval --input table.csv --bootstrap 0 --format latex").contains("\\toprule"));
 }
@@ -404,8 +405,8 @@ fn rows_are_chosen_and_those_that_cannot_be_used_are_counted() {
     text = text.replace(&line, &cells.join(","));
     let place = Workplace::new(&text);
     let shown = place.ok("eval --input table.csv --bootstrap 0");
-    assert!(shown.contains("3 rows were left out: they have no label"), "{shown}");
-    assert!(shown.contains("1 rows were left out: a chosen feature"), "{shown}");
+    assert!(shown.contains("left out: 3 of the rows, for want of a label"), "{shown}");
+    assert!(shown.contains("left out: 1 of the rows, for want of a chosen feature"), "{shown}");
     let shown = place.ok("eval --input table.csv --bootstrap 0 --features other@*,down");
     assert!(shown.contains("down") && shown.contains("other") && !shown.contains("up "), "{shown}");
     // an extra column is a feature only when named in full
@@ -431,7 +432,9 @@ fn bad_input_is_named_with_a_way_out() {
     place.fails("fit --input table.csv --folds 41", "40 groups cannot be spread over 41 folds", "--folds");
     place.fails("fit --input table.csv --folds 1", "over 1 folds", "");
     place.fails("fit --input table.csv --l2 -1", "the L2 penalty is -1", "");
-    place.fails("fit --input table.csv --where id=r0,r1", "2 usable rows cannot fit 3 features", "--features");
+    let [no, yes] = [false, true].map(|label| good.labels.iter().position(|l| *l == label).unwrap());
+    let two = format!("fit --input table.csv --where id=r{no},r{yes}");
+    place.fails(&two, "2 usable rows cannot fit 3 features", "--features");
     place.fails("fit --input table.csv --output no/such/folder/d.json", "cannot write `no/such/folder/d.json`", "");
     place.fails("eval --input table.csv --detector table.csv", "not a detector file", "fit the detector again");
     assert!(!place.path("detector.json").exists(), "nothing is written when fitting fails");

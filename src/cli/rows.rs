@@ -60,18 +60,18 @@ impl RowArgs {
             .map(|clause| clause.parse::<WhereClause>().map_err(Error::from))
             .collect::<Result<Vec<_>, _>>()?;
         let table = Table::read(&self.input).map_err(Error::from)?;
-        Ok(filter_table(table, &clauses).with_context(|| self.place())?)
+        filter_table(table, &clauses).with_context(|| self.place())
     }
 
     /// The labelled rows of the table with the chosen features.
     pub fn labelled(&self, table: &Table) -> anyhow::Result<LabelledRows> {
         let features = choose_features(table, &self.features).with_context(|| self.place())?;
-        Ok(labelled_rows(table, &features).with_context(|| self.place())?)
+        labelled_rows(table, &features).with_context(|| self.place())
     }
 
     /// Where an error about rows happened.
     pub fn place(&self) -> String {
-        format!("table `{}`", self.input.display())
+        format!("cannot use the table `{}`", self.input.display())
     }
 }
 

@@ -146,7 +146,7 @@ pub struct Evaluation {
     pub notes: Vec<String>,
 }
 
-/// Evaluates every single feature and, with two features or more, their combination.
+/// Evaluates every single feature, and their combination last.
 ///
 /// # Errors
 /// [`DetectorError::OneClass`], [`DetectorError::TooFewRows`], [`DetectorError::TooFewGroups`], and those of
@@ -222,11 +222,11 @@ fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<Predicto
     let mut notes = Vec::new();
     let mut left_out = |count: usize, why: &str| {
         if count > 0 {
-            notes.push(format!("{count} rows were left out: {why}"));
+            notes.push(format!("left out: {count} of the rows, for {why}"));
         }
     };
-    left_out(rows.n_unlabelled, "they have no label");
-    left_out(rows.n_incomplete, "a chosen feature has no value");
+    left_out(rows.n_unlabelled, "want of a label");
+    left_out(rows.n_incomplete, "want of a chosen feature");
     if rows.ungrouped {
         notes.push("the table has no `group` column, so every row is a group of its own".into());
     }

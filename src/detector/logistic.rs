@@ -157,8 +157,32 @@ fn largest_gradient(x: &Array2<f64>, labels: &[bool], coefficients: &[f64], inte
 #[cfg(test)]
 mod tests {
     use ndarray::array;
+    use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_rows_of_two_classes_converge_to_where_the_residuals_cancel(
+            values in proptest::collection::vec((-3i8..=3, -1.0f64..1.0, any::<bool>()), 4..80),
+            magnitude in -8i32..9,
+            l2 in prop_oneof![Just(1e-3), Just(1.0), Just(1e3)],
+        ) {
+            let mut labels: Vec<bool> = values.iter().map(|v| v.2).collect();
+            (labels[0], labels[1]) = (true, false);
+            let x = Array2::from_shape_fn((values.len(), 3), |(i, j)| match j {
+                0 => f64::from(values[i].0) * 10f64.powi(magnitude),
+                1 => values[i].1,
+                _ => 5.0 - 2.0 * values[i].1, // collinear
+            });
+            let fitted = fit_logistic(x.view(), &labels, l2).unwrap();
+            prop_assert!(fitted.converged, "gradient {}", fitted.gradient);
+            // the intercept is not penalised, so the probabilities add up to the positives: its gradient is zero
+            let sum: f64 = x.outer_iter().map(|row| fitted.predict(&row.to_vec())).sum();
+            let n_positive = labels.iter().filter(|l| **l).count() as f64;
+            prop_assert!((sum - n_positive).abs() <= 1.1e-6 * labels.len() as f64, "{sum} of {n_positive}");
+        }
+    }
 
     #[test]
     fn one_binary_feature_without_penalty_gives_the_log_odds() {

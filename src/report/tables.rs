@@ -59,7 +59,7 @@ impl Grid {
         table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
         table.set_header(&self.heads).add_rows(&self.rows);
         for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
+            column.set_padding((0, 1));
             if index > 0 {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -203,7 +203,7 @@ pub fn evaluation_page(evaluation: &Evaluation, format: Format) -> String {
     }
 }
 
-/// The notes, one a line; a note that is not a warning says that it is a note.
+/// The notes, one a line (not wrapped); a note that is not a warning says that it is a note.
 pub fn note_lines(notes: &[String]) -> impl Iterator<Item = String> {
     notes.iter().map(|note| {
         let note = printable(note);
@@ -240,24 +240,30 @@ fn predictor_grid(evaluation: &Evaluation) -> Grid {
     if let Some(scorer) = scorer {
         let _ = write!(title, "; features @{scorer}");
     }
-    let heads = ["predictor", "sign", "raw", "AUC [95%]", "within [95%]", "new", "acc.", "major."];
-    let mut grid = Grid::new(title, &heads);
+    let fitted_here = evaluation.predictors.iter().any(|p| p.kind != PredictorKind::Detector);
+    let heads: &[&str] = if fitted_here {
+        &["predictor", "sign", "raw", "AUC [95%]", "within [95%]", "new", "acc.", "major."]
+    } else {
+        &["predictor", "AUC [95%]", "within [95%]", "acc.", "major."]
+    };
+    let mut grid = Grid::new(title, heads);
     for predictor in &evaluation.predictors {
-        let name = match predictor.kind {
-            PredictorKind::Detector => format!("detector {}", predictor.name),
-            _ => short(&predictor.name, scorer).to_owned(),
-        };
         let (within, overall) = (&predictor.within_generators, &predictor.overall);
-        grid.push(vec![
-            name,
-            sign(predictor.direction).to_owned(),
-            predictor.raw_auc.map_or_else(String::new, |auc| rate(Some(auc))),
-            with_interval(overall.auc, overall.interval),
-            with_interval(within.auc, within.interval),
-            predictor.leave_one_generator_out.as_ref().map_or_else(|| "-".into(), |left_out| rate(left_out.pooled.auc)),
-            rate(overall.accuracy),
-            rate(overall.majority),
-        ]);
+        let aucs = [with_interval(overall.auc, overall.interval), with_interval(within.auc, within.interval)];
+        let accuracy = [rate(overall.accuracy), rate(overall.majority)];
+        let mut row = Vec::with_capacity(heads.len());
+        if fitted_here {
+            let new = predictor.leave_one_generator_out.as_ref().and_then(|left_out| left_out.pooled.auc);
+            let raw = predictor.raw_auc.map_or_else(String::new, |auc| rate(Some(auc)));
+            row.extend([short(&predictor.name, scorer).to_owned(), sign(predictor.direction).to_owned(), raw]);
+            row.extend(aucs);
+            row.push(rate(new));
+        } else {
+            row.push(format!("detector {}", predictor.name));
+            row.extend(aucs);
+        }
+        row.extend(accuracy);
+        grid.push(row);
     }
     grid
 }
