@@ -8,6 +8,7 @@ mod eval;
 mod fit;
 mod merge;
 mod models;
+mod rows;
 
 /// How a verb ended, as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

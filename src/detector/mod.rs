@@ -1,13 +1,241 @@
 //! The detector: logistic regression over features, and the statistics that judge it.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `rows.rs` | a feature table -> labelled rows: which rows, which features, which groups |
+//! | `folds.rs` | groups, and cross-validation folds that never split one |
+//! | `roc.rs` | ROC-AUC, its interval, thresholds |
+//! | `logistic.rs` | scaling and logistic regression |
+//! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
+//! | `artefact.rs` | the fitted detector as a file |
+//!
+//! A label of 1 (hallucinated) is the positive class everywhere.
 
-/// What can go wrong here.
+mod artefact;
+mod evaluate;
+mod folds;
+mod logistic;
+mod roc;
+mod rows;
+
+use std::path::PathBuf;
+
+pub use artefact::{Detector, Feature, Fit, FitSettings, SCHEMA_VERSION, Training, fit_detector};
+pub use evaluate::{
+    Direction, EvalSettings, Evaluation, Figure, GeneratorFigure, LeaveOneOut, MeanFigure, PredictorEvaluation,
+    PredictorKind, apply_detector, evaluate,
+};
+pub use folds::{Groups, grouped_folds};
+pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
+pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_interval, best_threshold, roc_auc};
+pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
+
+/// The most names an error lists.
+const LISTED: usize = 30;
+
+/// What can go wrong when a detector is fitted, judged, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DetectorError {}
+pub enum DetectorError {
+    /// The table has no `label` column, or no row has one.
+    #[error("none of {n_rows} rows has a label")]
+    NoLabels {
+        /// Rows in the table after `--where`.
+        n_rows: usize,
+    },
+    /// A label that is not 0, 1 or null.
+    #[error("row {row}, column `label`: got {value}, expected 0, 1 or null")]
+    BadLabel {
+        /// 1-based row of the table after `--where`.
+        row: usize,
+        /// What was there.
+        value: f64,
+    },
+    /// All labels are equal.
+    #[error("all {n_rows} usable rows have label {label}; both 0 and 1 are needed")]
+    OneClass {
+        /// The only label.
+        label: u8,
+        /// Rows with it.
+        n_rows: usize,
+    },
+    /// Fewer rows than features.
+    #[error("{n_rows} usable rows cannot fit {n_features} features")]
+    TooFewRows {
+        /// Labelled rows with all chosen features.
+        n_rows: usize,
+        /// Chosen features.
+        n_features: usize,
+    },
+    /// Every labelled row lacks some chosen feature.
+    #[error("none of {n_labelled} labelled rows has a value for every chosen feature")]
+    NoCompleteRows {
+        /// Labelled rows.
+        n_labelled: usize,
+        /// Chosen features, each with the number of labelled rows that lack it, worst first.
+        missing: Vec<(String, usize)>,
+    },
+    /// The table has no feature columns with values.
+    #[error("the table has no feature column with values")]
+    NoFeatures {
+        /// Its columns.
+        columns: Vec<String>,
+    },
+    /// `--features` names nothing in the table.
+    #[error("no feature matches `{pattern}`")]
+    UnknownFeature {
+        /// What was asked for.
+        pattern: String,
+        /// The table's features.
+        known: Vec<String>,
+    },
+    /// The table lacks a feature, for example one that the detector was fitted on.
+    #[error("the table has no column `{feature}`, which is needed as a feature")]
+    MissingFeature {
+        /// The feature's column.
+        feature: String,
+        /// The table's features.
+        known: Vec<String>,
+    },
+    /// A `--where` clause that cannot be read.
+    #[error("cannot read the clause `{clause}`")]
+    WhereSyntax {
+        /// As it was given.
+        clause: String,
+    },
+    /// A `--where` clause on a column that is not there.
+    #[error("`--where {clause}`: the table has no column `{column}`")]
+    WhereColumn {
+        /// As it was given.
+        clause: String,
+        /// The column it names.
+        column: String,
+        /// The table's columns.
+        known: Vec<String>,
+    },
+    /// A `--where` clause with a value that the column does not hold.
+    #[error("`--where {clause}`: column `{column}` never has the value `{value}`")]
+    WhereValue {
+        /// As it was given.
+        clause: String,
+        /// The column it names.
+        column: String,
+        /// The value it names.
+        value: String,
+        /// The column's values.
+        known: Vec<String>,
+    },
+    /// No row passes the `--where` clauses.
+    #[error("no row passes `{}`", clauses.join("` and `"))]
+    NoRows {
+        /// The clauses.
+        clauses: Vec<String>,
+    },
+    /// Fewer groups than folds.
+    #[error("{n_groups} groups cannot be spread over {n_folds} folds without splitting one")]
+    TooFewGroups {
+        /// Distinct groups among the usable rows.
+        n_groups: usize,
+        /// Folds asked for; at least 2.
+        n_folds: usize,
+    },
+    /// A penalty that is negative or not finite.
+    #[error("the L2 penalty is {l2}, expected a number of at least 0")]
+    Penalty {
+        /// What was asked for.
+        l2: f64,
+    },
+    /// A feature whose mean or spread is beyond the range of f64.
+    #[error("feature {} has values too large to standardise", column + 1)]
+    Overflow {
+        /// 0-based position among the chosen features.
+        column: usize,
+    },
+    /// The optimiser gave up.
+    #[error("the logistic regression could not be fitted")]
+    Solver(#[source] linfa_logistic::error::Error),
+    /// A detector file could not be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A detector file could not be written.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A detector file is not the JSON that it should be.
+    #[error("`{path}` is not a detector file")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: serde_json::Error,
+    },
+    /// A detector file of another schema.
+    #[error("`{path}` has schema version {got}, expected {SCHEMA_VERSION}")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        got: u64,
+    },
+    /// A detector file whose content contradicts itself.
+    #[error("`{path}`: {what}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, got beside expected.
+        what: String,
+    },
+}
 
 impl DetectorError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
-        None
+        use DetectorError::*;
+        match self {
+            NoLabels { .. } => {
+                Some("give the samples `\"label\": 1` (hallucinated) or `0`, score them again, then fit".into())
+            }
+            OneClass { .. } => Some("label some samples of the other class, or widen `--where`".into()),
+            TooFewRows { .. } => Some("choose fewer features with `--features`, or label more samples".into()),
+            NoCompleteRows { missing, .. } => {
+                let (feature, count) = missing.first()?;
+                Some(format!("`{feature}` is missing in {count} of them: leave it out with `--features`"))
+            }
+            NoFeatures { columns } => Some(format!(
+                "feature columns are named `<feature>@<scorer>`; `veridiff score` makes them; columns: {}",
+                list(columns)
+            )),
+            UnknownFeature { known, .. } | MissingFeature { known, .. } => {
+                Some(format!("the table's features: {}", list(known)))
+            }
+            WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
+            WhereColumn { known, .. } => Some(format!("columns: {}", list(known))),
+            WhereValue { column, known, .. } => Some(format!("values of `{column}`: {}", list(known))),
+            NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
+            TooFewGroups { .. } => Some("lower `--folds`, or label samples of more diffs".into()),
+            Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
+            Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
+            Version { .. } => Some("fit it again with this version of veridiff".into()),
+            Syntax { .. } | Content { .. } => Some("the file was changed or cut short: fit the detector again".into()),
+            BadLabel { .. } | Penalty { .. } | Read { .. } | Write { .. } => None,
+        }
     }
+}
+
+/// Names one after another, the first [`LISTED`] of them.
+fn list(names: &[String]) -> String {
+    let mut text = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > LISTED {
+        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    }
+    text
 }

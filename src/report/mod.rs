@@ -1,1 +1,3 @@
 //! What a person looks at: tables and token-level views.
+
+pub mod tables;

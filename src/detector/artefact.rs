@@ -1,0 +1,340 @@
+//! The fitted detector, and the file it is kept in: plain JSON, read strictly.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    path::Path,
+};
+
+use ndarray::Axis;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{
+    DetectorError, EvalSettings, Figure, LabelledRows, Logistic, best_threshold,
+    evaluate::{Predictor, fold_notes, out_of_fold},
+    fit_logistic, roc_auc, sigmoid,
+};
+
+/// The version of the detector file's schema that this program writes and reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A logistic regression over named features, with its threshold and what it was trained on.
+///
+/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detector {
+    /// [`SCHEMA_VERSION`].
+    schema_version: u32,
+    /// SHA-256, in hex, of this file's content with this field empty, written without white space.
+    sha256: String,
+    /// The features in the order in which [`Detector::predict`] takes them.
+    pub features: Vec<Feature>,
+    /// Log-odds when every feature is at its training mean.
+    pub intercept: f64,
+    /// Probability from which a row is called hallucinated: the most accurate one on out-of-fold predictions.
+    pub threshold: f64,
+    /// L2 penalty of the fit; see [`fit_logistic`].
+    pub l2: f64,
+    /// Whether the fit reached its optimum.
+    pub converged: bool,
+    /// What it was trained on.
+    pub training: Training,
+}
+
+/// One feature of a detector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feature {
+    /// The feature table's column.
+    pub name: String,
+    /// Mean over the training rows.
+    pub mean: f64,
+    /// Standard deviation over the training rows; 1 if the feature did not vary.
+    pub scale: f64,
+    /// Log-odds per standard deviation; positive speaks for hallucinated.
+    pub coefficient: f64,
+}
+
+/// What a detector was trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Program and version that fitted it.
+    pub program: String,
+    /// Rows.
+    pub n_rows: usize,
+    /// Hallucinated ones among them.
+    pub n_positive: usize,
+    /// Groups (diffs) among them.
+    pub n_groups: usize,
+    /// The `--where` clauses that chose the rows.
+    pub where_clauses: Vec<String>,
+    /// Folds of the out-of-fold figures and the threshold.
+    pub n_folds: usize,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// ROC-AUC on the training rows themselves.
+    pub auc_in_sample: Option<f64>,
+    /// Pooled ROC-AUC of models that did not see the rows they scored.
+    pub auc_out_of_fold: Option<f64>,
+    /// The feature table's metadata: models, revisions, settings of the scores.
+    pub table: BTreeMap<String, String>,
+    /// The first 16 hex digits of the SHA-256 of every group's name, sorted: to tell whether a table holds diffs that
+    /// were trained on, without repeating their names.
+    pub groups: Vec<String>,
+}
+
+/// How a detector is fitted, and what is written down about its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitSettings {
+    /// Penalty, folds, seed, intervals.
+    pub eval: EvalSettings,
+    /// The `--where` clauses that chose the rows.
+    pub where_clauses: Vec<String>,
+    /// The feature table's metadata.
+    pub table: BTreeMap<String, String>,
+}
+
+/// A fitted detector with the figures that judge it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fit {
+    /// The detector, fitted on all rows.
+    pub detector: Detector,
+    /// ROC-AUC on the rows it was fitted on: flattering.
+    pub auc_in_sample: Option<f64>,
+    /// Figures from models that did not see the rows they scored, each with its own training folds' threshold.
+    pub out_of_fold: Figure,
+    /// Rows left out for want of a label.
+    pub n_unlabelled: usize,
+    /// Labelled rows left out for want of a chosen feature.
+    pub n_incomplete: usize,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+/// Fits a detector to all rows, with a threshold and figures from cross-validation.
+///
+/// # Errors
+/// [`DetectorError::OneClass`], [`DetectorError::TooFewRows`], [`DetectorError::TooFewGroups`],
+/// [`DetectorError::NoFeatures`] without features, and those of [`fit_logistic`].
+pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, DetectorError> {
+    let n_features = rows.feature_names.len();
+    if n_features == 0 {
+        return Err(DetectorError::NoFeatures { columns: Vec::new() });
+    }
+    let n_positive = rows.n_positive();
+    if n_positive == 0 || n_positive == rows.len() {
+        return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: rows.len() });
+    }
+    if rows.len() < n_features {
+        return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
+    }
+    let FitSettings { eval, where_clauses, table } = settings;
+    let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
+    let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
+    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
+    let auc_in_sample = roc_auc(&in_sample, &rows.labels);
+    let held_out = out_of_fold(rows, Predictor::Combination, &folds, eval)?;
+    let out_of_fold = held_out.figure(rows, eval.bootstrap);
+
+    let mut notes = notes(rows, &fitted);
+    notes.extend(fold_notes(rows, &folds, eval.n_folds));
+    let threshold = match best_threshold(&held_out.scores, &held_out.labels(rows)) {
+        Some(threshold) => threshold.value,
+        None => {
+            notes.push("no row has an out-of-fold prediction, so the threshold is the best one in sample".into());
+            best_threshold(&in_sample, &rows.labels).map_or(0.5, |threshold| threshold.value)
+        }
+    };
+    let mut groups: Vec<String> = rows.groups.names.iter().map(|name| fingerprint(name)).collect();
+    groups.sort_unstable();
+    let Logistic { scaling, coefficients, intercept, l2, converged, .. } = fitted;
+    let features = rows
+        .feature_names
+        .iter()
+        .zip(scaling.mean.iter().zip(&scaling.scale))
+        .zip(&coefficients)
+        .map(|((name, (&mean, &scale)), &coefficient)| Feature { name: name.clone(), mean, scale, coefficient })
+        .collect();
+    let mut detector = Detector {
+        schema_version: SCHEMA_VERSION,
+        sha256: String::new(),
+        features,
+        intercept,
+        threshold,
+        l2,
+        converged,
+        training: Training {
+            program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+            n_rows: rows.len(),
+            n_positive,
+            n_groups: rows.groups.names.len(),
+            where_clauses,
+            n_folds: eval.n_folds,
+            seed: eval.bootstrap.seed,
+            auc_in_sample,
+            auc_out_of_fold: out_of_fold.auc,
+            table,
+            groups,
+        },
+    };
+    detector.sha256 = detector.content_hash();
+    let (n_unlabelled, n_incomplete) = (rows.n_unlabelled, rows.n_incomplete);
+    Ok(Fit { detector, auc_in_sample, out_of_fold, n_unlabelled, n_incomplete, notes })
+}
+
+fn notes(rows: &LabelledRows, fitted: &Logistic) -> Vec<String> {
+    let mut notes = Vec::new();
+    for &column in &fitted.scaling.constant {
+        notes.push(format!("`{}` has the same value in every row and gets no weight", rows.feature_names[column]));
+    }
+    if !fitted.converged {
+        notes.push(format!(
+            "warning: the fit did not converge (largest gradient {:.1e} per row); raise --l2 or choose fewer features",
+            fitted.gradient
+        ));
+    }
+    if rows.ungrouped {
+        notes.push("the table has no `group` column, so every row is a group of its own".into());
+    }
+    notes
+}
+
+fn fingerprint(group: &str) -> String {
+    hex(&Sha256::digest(group)[..8])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Detector {
+    /// The first 12 hex digits of its [hash](Detector::sha256).
+    pub fn id(&self) -> &str {
+        self.sha256.get(..12).unwrap_or(&self.sha256)
+    }
+
+    /// SHA-256 of its content, in hex.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Names of its features, in order.
+    pub fn feature_names(&self) -> Vec<String> {
+        self.features.iter().map(|feature| feature.name.clone()).collect()
+    }
+
+    /// The probability, 0 to 1, that a row with these feature values is hallucinated; NaN if a value is NaN.
+    ///
+    /// # Panics
+    /// If there is not one value per feature.
+    pub fn predict(&self, values: &[f64]) -> f64 {
+        assert_eq!(values.len(), self.features.len(), "one value per feature");
+        let weighted = self.features.iter().zip(values).map(|(f, value)| f.coefficient * ((value - f.mean) / f.scale));
+        sigmoid(self.intercept + weighted.sum::<f64>())
+    }
+
+    /// How many rows belong to groups it was trained on.
+    pub fn n_training_rows_in(&self, rows: &LabelledRows) -> usize {
+        let trained_on: BTreeSet<&str> = self.training.groups.iter().map(String::as_str).collect();
+        let seen: Vec<bool> =
+            rows.groups.names.iter().map(|name| trained_on.contains(fingerprint(name).as_str())).collect();
+        rows.groups.of_row.iter().filter(|group| seen[**group]).count()
+    }
+
+    /// The file's content.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("names, numbers and maps of strings always serialise");
+        text.push('\n');
+        text
+    }
+
+    /// Reads a file's content; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`DetectorError::Syntax`] (unknown and missing fields too), [`DetectorError::Version`],
+    /// [`DetectorError::Content`] when the content contradicts itself or its hash.
+    pub fn from_json(text: &str, path: &Path) -> Result<Self, DetectorError> {
+        let syntax = |source| DetectorError::Syntax { path: path.to_owned(), source };
+        // The version comes first: another one may well have other fields.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
+        if let Some(got) = value.get("schema_version").and_then(serde_json::Value::as_u64)
+            && got != u64::from(SCHEMA_VERSION)
+        {
+            return Err(DetectorError::Version { path: path.to_owned(), got });
+        }
+        let detector: Detector = serde_json::from_str(text).map_err(syntax)?;
+        match detector.fault() {
+            Some(what) => Err(DetectorError::Content { path: path.to_owned(), what }),
+            None => Ok(detector),
+        }
+    }
+
+    /// Reads a detector file.
+    ///
+    /// # Errors
+    /// [`DetectorError::Read`] and those of [`Detector::from_json`].
+    pub fn read(path: &Path) -> Result<Self, DetectorError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| DetectorError::Read { path: path.to_owned(), source })?;
+        Self::from_json(&text, path)
+    }
+
+    /// Writes a detector file; what was at `path` stays until the new file is complete.
+    ///
+    /// # Errors
+    /// [`DetectorError::Write`].
+    pub fn write(&self, path: &Path) -> Result<(), DetectorError> {
+        let write = || {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".detector-");
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                // as any new file: readable for whom the user's mask allows
+                builder.permissions(std::fs::Permissions::from_mode(0o666));
+            }
+            let mut file = builder.tempfile_in(folder)?;
+            file.write_all(self.to_json().as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+            Ok(())
+        };
+        write().map_err(|source| DetectorError::Write { path: path.to_owned(), source })
+    }
+
+    fn content_hash(&self) -> String {
+        let content = Detector { sha256: String::new(), ..self.clone() };
+        let text = serde_json::to_string(&content).expect("names, numbers and maps of strings always serialise");
+        hex(&Sha256::digest(text))
+    }
+
+    /// What is wrong with its content, if anything.
+    fn fault(&self) -> Option<String> {
+        if self.features.is_empty() {
+            return Some("`features` is empty".into());
+        }
+        let mut names = BTreeSet::new();
+        for Feature { name, scale, .. } in &self.features {
+            if !names.insert(name) {
+                return Some(format!("feature `{name}` occurs twice"));
+            }
+            if scale.is_nan() || *scale <= 0.0 {
+                return Some(format!("feature `{name}` has scale {scale}, expected a positive number"));
+            }
+        }
+        let numbers = self.features.iter().flat_map(|f| [f.mean, f.scale, f.coefficient]);
+        if !numbers.chain([self.intercept, self.threshold, self.l2]).all(f64::is_finite) {
+            return Some("a number is not finite".into());
+        }
+        if self.training.groups.len() != self.training.n_groups {
+            let (got, want) = (self.training.groups.len(), self.training.n_groups);
+            return Some(format!("`training.groups` has {got} entries, expected {want}"));
+        }
+        let hash = self.content_hash();
+        (hash != self.sha256).then(|| format!("the content's sha256 is {hash}, the file says {}", self.sha256))
+    }
+}

@@ -1,0 +1,504 @@
+//! Figures as tables: aligned text for a terminal, Markdown, LaTeX, CSV and JSON.
+//!
+//! Text, Markdown and LaTeX are for reading and round; CSV (one line per predictor and set of rows) and JSON hold every
+//! figure in full. Names from the input are stripped of control characters before they reach a terminal.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, ContentArrangement, TableComponent};
+use serde::Serialize;
+
+use crate::detector::{Direction, Evaluation, Figure, Fit, Interval, MeanFigure, PredictorEvaluation, PredictorKind};
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Aligned columns for a terminal.
+    Text,
+    /// Markdown.
+    Md,
+    /// One line per predictor and set of rows.
+    Csv,
+    /// LaTeX `tabular` with booktabs rules.
+    Latex,
+    /// Everything, as one JSON object.
+    Json,
+}
+
+/// A table of text: a title, column heads and rows of equal width. The first column is aligned left, the others right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    title: String,
+    /// A line feed breaks a head in two where the format allows.
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// An empty table.
+    pub fn new(title: impl Into<String>, heads: &[&str]) -> Self {
+        Self { title: title.into(), heads: heads.iter().map(|head| head.to_string()).collect(), rows: Vec::new() }
+    }
+
+    /// Appends a row; it is cut or filled up with blanks to the width of the heads.
+    pub fn push(&mut self, row: Vec<String>) {
+        let mut row: Vec<String> = row.iter().map(|cell| printable(cell)).collect();
+        row.resize(self.heads.len(), String::new());
+        self.rows.push(row);
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The title, then aligned columns under ruled heads; no trailing blanks.
+    pub fn to_text(&self) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+        table.set_header(&self.heads).add_rows(&self.rows);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, 1));
+            if index > 0 {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let body: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        format!("{}\n{body}", printable(&self.title))
+    }
+
+    /// A Markdown table under its title in bold.
+    pub fn to_markdown(&self) -> String {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|c| c.replace('\n', " ").replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let rule: String = (0..self.heads.len()).map(|i| if i == 0 { "---|" } else { "---:|" }).collect();
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        format!("**{}**\n\n{}|{rule}\n{rows}", printable(&self.title), line(&self.heads))
+    }
+
+    /// A LaTeX `table` that needs the `booktabs` package.
+    pub fn to_latex(&self) -> String {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|cell| latex_escaped(&cell.replace('\n', " "))).collect();
+            format!("{} \\\\\n", cells.join(" & "))
+        };
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        let columns = format!("l{}", "r".repeat(self.heads.len().saturating_sub(1)));
+        format!(
+            "\\begin{{table}}\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{}\\midrule\n{rows}\
+             \\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
+            latex_escaped(&printable(&self.title)),
+            line(&self.heads)
+        )
+    }
+}
+
+/// The text with every control character shown as an escape, so that no name can drive a terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
+        out
+    })
+}
+
+fn latex_escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        match c {
+            '\\' => out.push_str("\\textbackslash{}"),
+            '~' => out.push_str("\\textasciitilde{}"),
+            '^' => out.push_str("\\textasciicircum{}"),
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+            '±' => out.push_str("$\\pm$"),
+            '−' => out.push_str("$-$"),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+fn rate(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
+    match interval {
+        Some(Interval { low, high }) => format!("{} [{low:.2}, {high:.2}]", rate(value)),
+        None => rate(value),
+    }
+}
+
+/// A number of any magnitude in few characters.
+fn number(value: f64) -> String {
+    match value.abs() {
+        x if x != 0.0 && !(1e-3..1e6).contains(&x) => format!("{value:.3e}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+fn sign(direction: Option<Direction>) -> &'static str {
+    match direction {
+        Some(Direction::Higher) => "+",
+        Some(Direction::Lower) => "−",
+        Some(Direction::Mixed) => "±",
+        None => "",
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("figures and names always serialise");
+    text.push('\n');
+    text
+}
+
+/// The scorer that all these feature names end in, if it is one.
+fn common_scorer<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut scorers = names.map(|name| name.split_once('@').map(|(_, scorer)| scorer));
+    let first = scorers.next()??;
+    scorers.all(|scorer| scorer == Some(first)).then_some(first)
+}
+
+/// A feature's name without the scorer that the title names.
+fn short<'a>(name: &'a str, scorer: Option<&str>) -> &'a str {
+    scorer.and_then(|scorer| name.strip_suffix(scorer)?.strip_suffix('@')).unwrap_or(name)
+}
+
+/// An evaluation as a whole page in the given format. CSV has no place for the notes: print them elsewhere.
+pub fn evaluation_page(evaluation: &Evaluation, format: Format) -> String {
+    let grids = [predictor_grid(evaluation), generator_grid(evaluation)];
+    let grids = grids.iter().filter(|grid| !grid.is_empty());
+    match format {
+        Format::Json => json(evaluation),
+        Format::Csv => evaluation_csv(evaluation),
+        Format::Text => {
+            let mut page = grids.map(Grid::to_text).collect::<Vec<_>>().join("\n");
+            page.push('\n');
+            for line in legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
+                let _ = writeln!(page, "{line}");
+            }
+            page
+        }
+        Format::Md => {
+            let mut page = grids.map(Grid::to_markdown).collect::<Vec<_>>().join("\n");
+            let _ = write!(page, "\n{}", legend(evaluation));
+            for note in note_lines(&evaluation.notes) {
+                let _ = write!(page, "\n- {note}");
+            }
+            page.push('\n');
+            page
+        }
+        Format::Latex => {
+            let mut page = grids.map(Grid::to_latex).collect::<Vec<_>>().join("\n");
+            for line in legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
+                let _ = writeln!(page, "% {line}");
+            }
+            page
+        }
+    }
+}
+
+/// The notes, one a line (not wrapped); a note that is not a warning says that it is a note.
+pub fn note_lines(notes: &[String]) -> impl Iterator<Item = String> {
+    notes.iter().map(|note| {
+        let note = printable(note);
+        if note.starts_with("warning:") { note } else { format!("note: {note}") }
+    })
+}
+
+fn legend(evaluation: &Evaluation) -> String {
+    let detector = evaluation.predictors.iter().any(|p| p.kind == PredictorKind::Detector);
+    let settings = &evaluation.settings;
+    let intervals = format!("95% intervals from {} resamples of groups", settings.bootstrap.n_resamples);
+    if detector {
+        return format!("The detector as it is, its own threshold; {intervals}, seed {}.\n", settings.bootstrap.seed);
+    }
+    format!(
+        "Out of fold ({} folds, groups whole, L2 {}); {intervals}; seed {}.\n\
+         sign: + higher is hallucinated, − lower, ± the folds disagree; raw: AUC of the feature as stored.\n\
+         within: mean of the AUCs within generators; new: the generator and the diff both left out of training.\n\
+         acc.: at the threshold best on the training folds; major.: always answering the larger class.\n",
+        settings.n_folds, settings.l2, settings.bootstrap.seed
+    )
+}
+
+fn predictor_grid(evaluation: &Evaluation) -> Grid {
+    let features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature);
+    let scorer = common_scorer(features.map(|p| p.name.as_str()));
+    let mut title = format!(
+        "ROC-AUC: {} rows, {} hallucinated, {} groups, {} generators",
+        evaluation.n,
+        evaluation.n_positive,
+        evaluation.n_groups,
+        evaluation.generators.len()
+    );
+    if let Some(scorer) = scorer {
+        let _ = write!(title, "; features @{scorer}");
+    }
+    let fitted_here = evaluation.predictors.iter().any(|p| p.kind != PredictorKind::Detector);
+    let heads: &[&str] = if fitted_here {
+        &["predictor", "sign", "raw", "AUC [95%]", "within [95%]", "new", "acc.", "major."]
+    } else {
+        &["predictor", "AUC [95%]", "within [95%]", "acc.", "major."]
+    };
+    let mut grid = Grid::new(title, heads);
+    for predictor in &evaluation.predictors {
+        let (within, overall) = (&predictor.within_generators, &predictor.overall);
+        let aucs = [with_interval(overall.auc, overall.interval), with_interval(within.auc, within.interval)];
+        let accuracy = [rate(overall.accuracy), rate(overall.majority)];
+        let mut row = Vec::with_capacity(heads.len());
+        if fitted_here {
+            let new = predictor.leave_one_generator_out.as_ref().and_then(|left_out| left_out.pooled.auc);
+            let raw = predictor.raw_auc.map_or_else(String::new, |auc| rate(Some(auc)));
+            row.extend([short(&predictor.name, scorer).to_owned(), sign(predictor.direction).to_owned(), raw]);
+            row.extend(aucs);
+            row.push(rate(new));
+        } else {
+            row.push(format!("detector {}", predictor.name));
+            row.extend(aucs);
+        }
+        row.extend(accuracy);
+        grid.push(row);
+    }
+    grid
+}
+
+/// The last predictor (the combination, or the detector) by generator.
+fn generator_grid(evaluation: &Evaluation) -> Grid {
+    let Some(predictor) = evaluation.predictors.last() else { return Grid::new("", &[]) };
+    let title = match predictor.kind {
+        PredictorKind::Detector => "The detector, by generator".to_owned(),
+        _ => "The combination, by generator; left out: no row of it, and no diff of the test fold, in training"
+            .to_owned(),
+    };
+    let left_out = predictor.leave_one_generator_out.as_ref();
+    let mut heads = vec!["generator", "n", "halluc.", "major.", "AUC [95%]", "acc."];
+    if left_out.is_some() {
+        heads.extend(["left out [95%]", "acc."]);
+    }
+    let mut grid = Grid::new(title, &heads);
+    for (index, within) in predictor.per_generator.iter().enumerate() {
+        let figure = &within.figure;
+        let mut row = vec![
+            within.generator.clone(),
+            figure.n.to_string(),
+            figure.n_positive.to_string(),
+            rate(figure.majority),
+            with_interval(figure.auc, figure.interval),
+            rate(figure.accuracy),
+        ];
+        if let Some(left_out) = left_out.and_then(|left_out| left_out.per_generator.get(index)) {
+            row.extend([with_interval(left_out.figure.auc, left_out.figure.interval), rate(left_out.figure.accuracy)]);
+        }
+        grid.push(row);
+    }
+    if !predictor.per_generator.is_empty() {
+        let mean = &predictor.within_generators;
+        let mut row = vec![format!("mean of {}", mean.n_generators)];
+        row.extend(["", "", ""].map(str::to_owned));
+        row.extend([with_interval(mean.auc, mean.interval), String::new()]);
+        row.extend(left_out.map(|l| with_interval(l.within_generators.auc, l.within_generators.interval)));
+        grid.push(row);
+    }
+    grid
+}
+
+/// Every figure, one a line.
+fn evaluation_csv(evaluation: &Evaluation) -> String {
+    let mut csv = String::from(
+        "predictor,kind,scope,generator,n,n_positive,n_groups,n_generators,auc,auc_low,auc_high,accuracy,majority,\
+         direction,raw_auc\n",
+    );
+    for predictor in &evaluation.predictors {
+        let mut figure = |scope: &str, generator: &str, figure: &Figure| {
+            let counts = [figure.n, figure.n_positive, figure.n_groups].map(|count| count.to_string());
+            let rates = [cell(figure.accuracy), cell(figure.majority)];
+            push_csv(&mut csv, predictor, [scope, generator], counts, "", (figure.auc, figure.interval), rates);
+        };
+        figure("all", "", &predictor.overall);
+        predictor.per_generator.iter().for_each(|g| figure("generator", &g.generator, &g.figure));
+        if let Some(left_out) = &predictor.leave_one_generator_out {
+            figure("left_out_all", "", &left_out.pooled);
+            left_out.per_generator.iter().for_each(|g| figure("left_out_generator", &g.generator, &g.figure));
+        }
+        let mut mean = |scope: &str, mean: &MeanFigure| {
+            let (blank, n) = ([(); 3].map(|()| String::new()), mean.n_generators.to_string());
+            let rates = [(); 2].map(|()| String::new());
+            push_csv(&mut csv, predictor, [scope, ""], blank, &n, (mean.auc, mean.interval), rates);
+        };
+        mean("mean_within_generators", &predictor.within_generators);
+        if let Some(left_out) = &predictor.leave_one_generator_out {
+            mean("left_out_mean_within_generators", &left_out.within_generators);
+        }
+    }
+    csv
+}
+
+fn push_csv(
+    csv: &mut String,
+    predictor: &PredictorEvaluation,
+    [scope, generator]: [&str; 2],
+    counts: [String; 3],
+    n_generators: &str,
+    (auc, interval): (Option<f64>, Option<Interval>),
+    rates: [String; 2],
+) {
+    let kind = match predictor.kind {
+        PredictorKind::Feature => "feature",
+        PredictorKind::Combination => "combination",
+        PredictorKind::Detector => "detector",
+    };
+    let direction = match predictor.direction {
+        Some(Direction::Higher) => "higher",
+        Some(Direction::Lower) => "lower",
+        Some(Direction::Mixed) => "mixed",
+        None => "",
+    };
+    let mut cells = vec![predictor.name.clone(), kind.into(), scope.into(), generator.into()];
+    cells.extend(counts);
+    cells.extend([n_generators.into(), cell(auc), cell(interval.map(|i| i.low)), cell(interval.map(|i| i.high))]);
+    cells.extend(rates);
+    cells.extend([direction.into(), cell(predictor.raw_auc)]);
+    let cells: Vec<String> = cells.iter().map(|cell| csv_quoted(cell)).collect();
+    let _ = writeln!(csv, "{}", cells.join(","));
+}
+
+fn cell(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// RFC 4180 quoting.
+fn csv_quoted(cell: &str) -> String {
+    let cell = printable(cell);
+    if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+/// A fitted detector: its coefficients, and how well it does in and out of sample.
+pub fn fit_page(fit: &Fit, format: Format) -> String {
+    let grid = coefficient_grid(fit);
+    match format {
+        Format::Json => json(fit),
+        Format::Md => format!("{}\n{}", grid.to_markdown(), fit_summary(fit)),
+        Format::Latex => grid.to_latex(),
+        Format::Csv => {
+            let mut csv = String::from("feature,mean,scale,coefficient,odds_ratio\n");
+            for f in &fit.detector.features {
+                let odds = f.coefficient.exp();
+                let _ = writeln!(csv, "{},{},{},{},{odds}", csv_quoted(&f.name), f.mean, f.scale, f.coefficient);
+            }
+            csv
+        }
+        Format::Text => format!("{}\n{}", grid.to_text(), fit_summary(fit)),
+    }
+}
+
+fn coefficient_grid(fit: &Fit) -> Grid {
+    let detector = &fit.detector;
+    let scorer = common_scorer(detector.features.iter().map(|f| f.name.as_str()));
+    let mut title = format!("Detector {}", detector.id());
+    if let Some(scorer) = scorer {
+        let _ = write!(title, "; features @{scorer}");
+    }
+    let mut grid = Grid::new(title, &["feature", "mean", "sd", "coefficient", "odds ratio per sd"]);
+    for feature in &detector.features {
+        grid.push(vec![
+            short(&feature.name, scorer).to_owned(),
+            number(feature.mean),
+            number(feature.scale),
+            format!("{:+.4}", feature.coefficient),
+            number(feature.coefficient.exp()),
+        ]);
+    }
+    grid.push(vec!["(intercept)".into(), String::new(), String::new(), format!("{:+.4}", detector.intercept)]);
+    grid
+}
+
+fn fit_summary(fit: &Fit) -> String {
+    let Fit { detector, out_of_fold, .. } = fit;
+    let training = &detector.training;
+    let left_out = match fit.n_unlabelled + fit.n_incomplete {
+        0 => String::new(),
+        _ => format!("; left out: {} without label, {} without a feature", fit.n_unlabelled, fit.n_incomplete),
+    };
+    let mut text = format!(
+        "rows              {}, {} hallucinated, {} groups{left_out}\n\
+         converged         {} (L2 {})\n\
+         AUC in sample     {} (on its own training rows: flattering)\n\
+         AUC out of fold   {} ({} folds, groups whole)\n\
+         accuracy          {} out of fold; always answering the larger class: {}\n\
+         threshold         {:.4} (most accurate on the out-of-fold predictions)\n",
+        training.n_rows,
+        training.n_positive,
+        training.n_groups,
+        if detector.converged { "yes" } else { "no" },
+        detector.l2,
+        rate(fit.auc_in_sample),
+        with_interval(out_of_fold.auc, out_of_fold.interval),
+        training.n_folds,
+        rate(out_of_fold.accuracy),
+        rate(out_of_fold.majority),
+        detector.threshold,
+    );
+    for note in note_lines(&fit.notes) {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        let mut grid = Grid::new("T_1", &["name", "AUC"]);
+        grid.push(vec!["a_b|c".into(), "0.5".into()]);
+        grid.push(vec!["x\u{1b}[31m\n".into()]);
+        grid
+    }
+
+    #[test]
+    fn text_is_aligned_and_holds_no_control_characters() {
+        let text = grid().to_text();
+        assert!(!text.contains('\u{1b}'), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "T_1");
+        assert!(lines[3].starts_with("a_b|c ") && lines[3].ends_with(" 0.5"), "{text}");
+        assert!(lines[4].contains("\\u{1b}[31m\\n"), "{text}");
+    }
+
+    #[test]
+    fn markdown_and_latex_escape_what_they_must() {
+        assert!(grid().to_markdown().contains("| a_b\\|c | 0.5 |\n"), "{}", grid().to_markdown());
+        assert!(grid().to_latex().contains("a\\_b|c & 0.5 \\\\\n"), "{}", grid().to_latex());
+        assert_eq!(latex_escaped("5% {x}\\"), "5\\% \\{x\\}\\textbackslash{}");
+    }
+
+    #[test]
+    fn csv_cells_are_quoted() {
+        assert_eq!(csv_quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(csv_quoted("plain"), "plain");
+    }
+
+    #[test]
+    fn a_common_scorer_is_taken_out_of_the_names() {
+        let names = ["logprob@m", "entropy@m"];
+        assert_eq!(common_scorer(names.into_iter()), Some("m"));
+        assert_eq!(common_scorer(["a@m", "a@n"].into_iter()), None);
+        assert_eq!(common_scorer(["a@m", "bleu4"].into_iter()), None);
+        assert_eq!(short("logprob@m", Some("m")), "logprob");
+        assert_eq!(short("logprob@m", None), "logprob@m");
+    }
+
+    #[test]
+    fn numbers_keep_four_figures_at_any_magnitude() {
+        assert_eq!(number(0.0), "0.0000");
+        assert_eq!(number(-2.5), "-2.5000");
+        assert_eq!(number(1.5e-7), "1.500e-7");
+        assert_eq!(number(3.0e9), "3.000e9");
+    }
+}

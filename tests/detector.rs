@@ -1,0 +1,451 @@
+//! The detector against scikit-learn, its invariants, its file, and the verbs `fit` and `eval` as a user runs them.
+
+use std::{collections::BTreeMap, path::Path};
+
+use assert_cmd::Command;
+use ndarray::Array2;
+use rand::{Rng, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use veridiff::detector::{
+    Bootstrap, DEFAULT_L2, Detector, DetectorError, Direction, EvalSettings, FitSettings, Groups, LabelledRows,
+    PredictorKind, apply_detector, evaluate, fit_detector, fit_logistic, roc_auc,
+};
+
+const SETTINGS: EvalSettings =
+    EvalSettings { n_folds: 5, l2: DEFAULT_L2, bootstrap: Bootstrap { n_resamples: 200, seed: 3 } };
+
+// ---- scikit-learn ----
+
+fn reference() -> Value {
+    serde_json::from_str(include_str!("fixtures/detector_reference.json")).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn labels(case: &Value) -> Vec<bool> {
+    numbers(&case["labels"]).iter().map(|x| *x == 1.0).collect()
+}
+
+#[track_caller]
+fn assert_close(what: &str, got: &[f64], want: &[f64], bound: f64) {
+    assert!(!want.is_empty() && got.len() == want.len(), "{what}: {} values, expected {}", got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        assert!((g - w).abs() <= bound, "{what}[{i}]: got {g}, expected {w}, off by {:.1e}", (g - w).abs());
+    }
+}
+
+#[test]
+fn auc_equals_scikit_learn() {
+    for case in reference()["auc"].as_array().unwrap() {
+        let auc = roc_auc(&numbers(&case["scores"]), &labels(case)).unwrap();
+        // the same rational number, rounded differently
+        assert_close(&case["name"].to_string(), &[auc], &[case["auc"].as_f64().unwrap()], 1e-12);
+    }
+}
+
+#[test]
+fn logistic_regression_equals_scikit_learn() {
+    for case in reference()["logistic"].as_array().unwrap() {
+        let name = &case["name"];
+        let rows = case["features"].as_array().unwrap();
+        let x = Array2::from_shape_vec((rows.len(), 3), rows.iter().flat_map(numbers).collect()).unwrap();
+        let labels = labels(case);
+        let fitted = fit_logistic(x.view(), &labels, case["l2"].as_f64().unwrap()).unwrap();
+        assert!(fitted.converged, "{name}: gradient {}", fitted.gradient);
+        // values up to 1000, sums of 80: rounding is far below 1e-9
+        assert_close(&format!("{name} mean"), &fitted.scaling.mean, &numbers(&case["mean"]), 1e-9);
+        assert_close(&format!("{name} scale"), &fitted.scaling.scale, &numbers(&case["scale"]), 1e-9);
+        // a gradient of 1e-6 a row moves a coefficient by at most 1e-5 where the curvature is 0.1 a row
+        assert_close(&format!("{name} coefficients"), &fitted.coefficients, &numbers(&case["coefficients"]), 1e-5);
+        assert_close(&format!("{name} intercept"), &[fitted.intercept], &[case["intercept"].as_f64().unwrap()], 1e-5);
+        let probabilities: Vec<f64> = x.outer_iter().map(|row| fitted.predict(&row.to_vec())).collect();
+        assert_close(&format!("{name} probabilities"), &probabilities, &numbers(&case["probabilities"]), 1e-5);
+        let auc = roc_auc(&probabilities, &labels).unwrap();
+        assert_close(&format!("{name} auc"), &[auc], &[case["auc"].as_f64().unwrap()], 1e-12);
+    }
+}
+
+// ---- made-up rows ----
+
+/// 40 groups of 6 rows, one by each of 3 generators twice; `signal` shifts the first feature of hallucinated rows up
+/// and the second down; the third is noise; `style` makes generator g hallucinate at a rate of its own and show it in
+/// the third feature.
+fn rows(signal: f64, style: bool, seed: u64) -> LabelledRows {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (n_groups, per_group) = (40, 6);
+    let n = n_groups * per_group;
+    let mut labels = Vec::new();
+    let mut features = Array2::zeros((n, 3));
+    for row in 0..n {
+        let generator = row % 3;
+        let rate = if style { [0.1, 0.5, 0.9][generator] } else { 0.4 };
+        let label = rng.random_bool(rate);
+        let mut noise = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0; // nearly normal, variance 1
+        let shift = if label { signal } else { 0.0 };
+        features[[row, 0]] = noise() + shift;
+        features[[row, 1]] = 0.01 * (noise() - shift);
+        features[[row, 2]] = noise() + if style { 4.0 * generator as f64 } else { 0.0 };
+        labels.push(label);
+    }
+    LabelledRows {
+        feature_names: ["up@m", "down@m", "other@m"].map(String::from).to_vec(),
+        features,
+        labels,
+        groups: Groups::new((0..n).map(|row| format!("g{:02}", row / per_group)).collect()),
+        generators: (0..n).map(|row| Some(["a", "b", "c"][row % 3].to_owned())).collect(),
+        n_unlabelled: 0,
+        n_incomplete: 0,
+        ungrouped: false,
+    }
+}
+
+fn fit(rows: &LabelledRows) -> veridiff::detector::Fit {
+    fit_detector(rows, FitSettings { eval: SETTINGS, where_clauses: vec![], table: BTreeMap::new() }).unwrap()
+}
+
+#[test]
+fn a_signal_is_found_and_its_direction_shown() {
+    let evaluation = evaluate(&rows(1.0, false, 1), SETTINGS).unwrap();
+    let [up, down, _, both] = &evaluation.predictors[..] else { panic!("three features and their combination") };
+    assert_eq!(up.direction, Some(Direction::Higher));
+    assert_eq!(down.direction, Some(Direction::Lower));
+    // the direction turns the stored feature round, and nothing else
+    assert_eq!(up.overall.auc, up.raw_auc);
+    assert_close("down", &[down.overall.auc.unwrap()], &[1.0 - down.raw_auc.unwrap()], 1e-12);
+    // two normals one deviation apart: Phi(1 / sqrt 2) = 0.76; sqrt 2 apart: 0.84; 240 rows give an error of 0.03
+    assert!((up.overall.auc.unwrap() - 0.76).abs() < 0.09, "{:?}", up.overall);
+    assert!((both.overall.auc.unwrap() - 0.84).abs() < 0.09, "{:?}", both.overall);
+    assert_eq!(both.kind, PredictorKind::Combination);
+    let interval = both.overall.interval.unwrap();
+    assert!(interval.low < both.overall.auc.unwrap() && both.overall.auc.unwrap() < interval.high);
+    assert!(both.overall.accuracy.unwrap() > both.overall.majority.unwrap());
+    assert_eq!((both.overall.n, both.overall.n_groups), (240, 40));
+    assert_eq!(both.per_generator.iter().map(|g| g.figure.n).collect::<Vec<_>>(), [80, 80, 80]);
+    assert_eq!(both.leave_one_generator_out.as_ref().unwrap().pooled.n, 240);
+    assert_eq!(both.within_generators.n_generators, 3);
+}
+
+#[test]
+fn shuffled_labels_are_not_predicted() {
+    let mut sum = 0.0;
+    for seed in 0..8 {
+        let mut rows = rows(1.5, false, seed);
+        rows.labels.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let evaluation = evaluate(&rows, EvalSettings { bootstrap: Bootstrap { n_resamples: 0, seed }, ..SETTINGS });
+        let combination = &evaluation.unwrap().predictors[3];
+        assert_eq!(combination.overall.interval, None);
+        sum += combination.overall.auc.unwrap();
+    }
+    // one run has a standard error of about 0.04, the mean of eight about 0.013; out-of-fold figures lean a little below
+    assert!((sum / 8.0 - 0.5).abs() < 0.06, "{}", sum / 8.0);
+}
+
+#[test]
+fn style_alone_scores_pooled_but_not_within_generators() {
+    let evaluation = evaluate(&rows(0.0, true, 5), SETTINGS).unwrap();
+    let style = &evaluation.predictors[2];
+    assert!(style.overall.auc.unwrap() > 0.7, "{:?}", style.overall);
+    // mean of three AUCs over 80 rows each: standard error about 0.045
+    assert!((style.within_generators.auc.unwrap() - 0.5).abs() < 0.15, "{:?}", style.within_generators);
+}
+
+#[test]
+fn leaving_a_generator_out_trains_on_the_others_only() {
+    // Within generator c the feature means the opposite, and c alone could teach that; it is small there, so that the
+    // others prevail when only one of them trains beside c.
+    let mut rows = rows(2.0, false, 9);
+    for row in (0..rows.len()).filter(|row| row % 3 == 2) {
+        rows.features[[row, 0]] *= -0.2;
+    }
+    rows.feature_names.truncate(1);
+    rows.features = rows.features.select(ndarray::Axis(1), &[0]);
+    let evaluation = evaluate(&rows, SETTINGS).unwrap();
+    let left_out = evaluation.predictors[1].leave_one_generator_out.as_ref().unwrap();
+    let auc = |i: usize| left_out.per_generator[i].figure.auc.unwrap();
+    assert!(auc(0) > 0.6 && auc(1) > 0.6, "{left_out:?}");
+    assert!(auc(2) < 0.2, "{left_out:?}");
+}
+
+#[test]
+fn one_class_within_a_generator_or_a_fold_is_said() {
+    let mut rows = rows(1.0, false, 2);
+    for row in (0..rows.len()).filter(|row| row % 3 == 0) {
+        rows.labels[row] = false;
+    }
+    let evaluation = evaluate(&rows, SETTINGS).unwrap();
+    assert!(evaluation.notes.iter().any(|note| note.contains("no AUC within a")), "{:?}", evaluation.notes);
+    assert_eq!(evaluation.predictors[0].within_generators.n_generators, 2);
+
+    // positives in one group only: its fold cannot be predicted, the others have one class
+    for row in 0..rows.len() {
+        rows.labels[row] = row < 3;
+    }
+    let evaluation = evaluate(&rows, SETTINGS).unwrap();
+    assert!(evaluation.notes.iter().any(|note| note.contains("no prediction")), "{:?}", evaluation.notes);
+    assert!(evaluation.notes.iter().any(|note| note.contains("one class only; it counts")), "{:?}", evaluation.notes);
+    assert_eq!(evaluation.predictors[3].overall.auc, None);
+    assert!(fit(&rows).detector.threshold.is_finite());
+}
+
+#[test]
+fn both_balances_point_the_same_way() {
+    for flip in [false, true] {
+        let mut rows = rows(1.0, false, 4);
+        // make positives rare or frequent by relabelling rows regardless of their features
+        for row in (0..rows.len()).filter(|row| row % 4 == 0) {
+            rows.labels[row] = flip;
+        }
+        let fit = fit(&rows);
+        let coefficients: Vec<f64> = fit.detector.features.iter().map(|f| f.coefficient).collect();
+        assert!(coefficients[0] > 0.2 && coefficients[1] < -0.2, "{coefficients:?}");
+        assert!(fit.detector.predict(&[3.0, -0.03, 0.0]) > fit.detector.predict(&[-3.0, 0.03, 0.0]));
+    }
+}
+
+#[test]
+fn too_little_to_fit_is_named() {
+    let all = rows(1.0, false, 1);
+    let mut few = all.clone();
+    few.features = few.features.slice(ndarray::s![..2, ..]).to_owned();
+    few.labels = vec![true, false];
+    few.groups = Groups::new(vec!["a".into(), "b".into()]);
+    few.generators.truncate(2);
+    assert!(matches!(evaluate(&few, SETTINGS), Err(DetectorError::TooFewRows { n_rows: 2, n_features: 3 })));
+    let mut one_group = all.clone();
+    one_group.groups = Groups::new(vec!["same".into(); all.len()]);
+    let error = evaluate(&one_group, SETTINGS).unwrap_err();
+    assert!(matches!(error, DetectorError::TooFewGroups { n_groups: 1, n_folds: 5 }));
+    assert!(error.hint().unwrap().contains("--folds"));
+}
+
+// ---- the file ----
+
+#[test]
+fn a_detector_file_gives_the_same_predictions_and_says_when_rows_are_its_own() {
+    let rows = rows(1.0, false, 1);
+    let detector = fit(&rows).detector;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("detector.json");
+    detector.write(&path).unwrap();
+    let read = Detector::read(&path).unwrap();
+    assert_eq!(read, detector);
+    for row in rows.features.outer_iter() {
+        assert_eq!(read.predict(&row.to_vec()).to_bits(), detector.predict(&row.to_vec()).to_bits());
+    }
+    assert_eq!(read.n_training_rows_in(&rows), 240);
+    let warned = apply_detector(&read, &rows, SETTINGS).unwrap();
+    assert!(warned.notes.iter().any(|note| note.starts_with("warning: 240 of 240 rows")), "{:?}", warned.notes);
+
+    let mut fresh = self::rows(1.0, false, 99);
+    fresh.groups.names.iter_mut().for_each(|name| name.insert(0, 'x'));
+    let clean = apply_detector(&read, &fresh, SETTINGS).unwrap();
+    assert!(clean.notes.is_empty(), "{:?}", clean.notes);
+    assert!(clean.predictors[0].overall.auc.unwrap() > 0.7);
+    // the fit does not depend on anything but its input
+    assert_eq!(fit(&rows).detector.to_json(), detector.to_json());
+}
+
+#[test]
+fn a_changed_detector_file_is_refused() {
+    let text = fit(&rows(1.0, false, 1)).detector.to_json();
+    let path = Path::new("d.json");
+    assert!(Detector::from_json(&text, path).is_ok());
+    let change = |edit: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        edit(&mut value);
+        Detector::from_json(&value.to_string(), path).unwrap_err()
+    };
+    let content = |error: DetectorError, needle: &str| match error {
+        DetectorError::Content { what, .. } => assert!(what.contains(needle), "{what}"),
+        other => panic!("expected Content, got {other:?}"),
+    };
+    content(change(&|v| v["threshold"] = 0.1.into()), "sha256");
+    content(change(&|v| v["features"][0]["coefficient"] = 0.5.into()), "sha256");
+    content(change(&|v| v["features"][0]["scale"] = 0.0.into()), "scale 0");
+    content(change(&|v| v["features"][1]["name"] = "up@m".into()), "twice");
+    content(change(&|v| v["features"] = Value::Array(vec![])), "empty");
+    content(change(&|v| v["training"]["groups"] = Value::Array(vec![])), "0 entries, expected 40");
+    assert!(matches!(change(&|v| v["schema_version"] = 2.into()), DetectorError::Version { got: 2, .. }));
+    assert!(matches!(change(&|v| v["surprise"] = 2.into()), DetectorError::Syntax { .. }));
+    assert!(matches!(change(&|v| v["intercept"] = Value::Null), DetectorError::Syntax { .. }));
+    assert!(matches!(change(&|v| drop(v.as_object_mut().unwrap().remove("l2"))), DetectorError::Syntax { .. }));
+    let huge = text.replacen("\"intercept\": ", "\"intercept\": 1e999, \"x\": ", 1);
+    assert!(matches!(Detector::from_json(&huge, path), Err(DetectorError::Syntax { .. })));
+    assert!(matches!(Detector::from_json(&text[..text.len() / 2], path), Err(DetectorError::Syntax { .. })));
+    assert!(matches!(Detector::from_json("", path), Err(DetectorError::Syntax { .. })));
+}
+
+// ---- the verbs ----
+
+/// The rows as a CSV that `score` could have written, with what a real one has beside them.
+fn csv(rows: &LabelledRows) -> String {
+    let mut csv =
+        String::from("id,generator,label,group,conciseness,up@m,down@m,other@m,empty@m,n_cut_tokens@m,status@m\n");
+    for row in 0..rows.len() {
+        let [up, down, other] = [0, 1, 2].map(|column| rows.features[[row, column]]);
+        csv.push_str(&format!(
+            "r{row},{},{},{},{},{up},{down},{other},,0,ok\n",
+            rows.generators[row].as_deref().unwrap(),
+            u8::from(rows.labels[row]),
+            rows.groups.names[rows.groups.of_row[row]],
+            row % 5,
+        ));
+    }
+    csv
+}
+
+struct Workplace {
+    folder: tempfile::TempDir,
+}
+
+impl Workplace {
+    fn new(csv: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("table.csv"), csv).unwrap();
+        Self { folder }
+    }
+
+    /// (exit code, stdout, stderr)
+    fn run(&self, line: &str) -> (i32, String, String) {
+        let output = Command::cargo_bin("veridiff")
+            .unwrap()
+            .current_dir(self.folder.path())
+            .args(line.split_whitespace())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    #[track_caller]
+    fn ok(&self, line: &str) -> String {
+        let (code, stdout, stderr) = self.run(line);
+        assert_eq!(code, 0, "{line}: {stderr}");
+        stdout
+    }
+
+    /// Fails with exit code 2, an error that holds the first needle, and a hint that holds the second.
+    #[track_caller]
+    fn fails(&self, line: &str, error: &str, hint: &str) {
+        let (code, stdout, stderr) = self.run(line);
+        assert_eq!(code, 2, "{line}: {stderr}");
+        assert_eq!(stdout, "", "{line}");
+        assert!(!stderr.contains("panicked"), "{line}: {stderr}");
+        assert!(stderr.contains(error), "{line}: {stderr}");
+        let hint_line = stderr.lines().find(|line| line.starts_with("hint: ")).unwrap_or("");
+        assert!(hint_line.contains(hint), "{line}: {stderr}");
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+#[test]
+fn fit_writes_a_detector_and_eval_applies_it() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)));
+    let shown = place.ok("fit --input table.csv --output d.json --where generator!=c --bootstrap 100");
+    for needle in ["features @m", "up ", "odds ratio", "in sample", "out of fold", "threshold", "160, ", "converged"] {
+        assert!(shown.contains(needle), "no `{needle}` in:\n{shown}");
+    }
+    assert!(!shown.contains("empty") && !shown.contains("n_cut"), "{shown}");
+    let detector = Detector::read(&place.path("d.json")).unwrap();
+    assert_eq!(detector.feature_names(), ["up@m", "down@m", "other@m"]);
+    assert_eq!(detector.training.where_clauses, ["generator!=c"]);
+    assert_eq!(detector.training.n_rows, 160);
+
+    let shown = place.ok("eval --input table.csv --detector d.json --where generator=c --bootstrap 100");
+    // the same diffs, other generators: still said
+    assert!(shown.contains("warning: 80 of 80 rows"), "{shown}");
+    assert!(shown.contains(&format!("detector {}", detector.id())), "{shown}");
+
+    let data: Value =
+        serde_json::from_str(&place.ok("fit --input table.csv --output d2.json --features up --json")).unwrap();
+    assert_eq!(data["detector"]["features"][0]["name"], "up@m");
+    assert!(data["out_of_fold"]["auc"].as_f64().unwrap() > 0.6);
+}
+
+#[test]
+fn eval_prints_a_table_that_fits_and_the_same_as_data() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)));
+    let text = place.ok("eval --input table.csv --bootstrap 100 --seed 3 --out tables");
+    assert!(text.lines().all(|line| line.chars().count() <= 105), "{text}");
+    assert!(text.lines().take(8).all(|line| line.chars().count() <= 100), "{text}");
+    for needle in ["240 rows", "40 groups", "within", "major.", "combination", "mean of 3", "left out"] {
+        assert!(text.contains(needle), "no `{needle}` in:\n{text}");
+    }
+    let json = place.ok("eval --input table.csv --bootstrap 100 --seed 3 --json");
+    assert_eq!(json, std::fs::read_to_string(place.path("tables/eval.json")).unwrap(), "the same seed, the same bytes");
+    let data: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(data["predictors"].as_array().unwrap().len(), 4);
+    assert_eq!(data["predictors"][1]["direction"], "lower");
+    let auc = data["predictors"][3]["overall"]["auc"].as_f64().unwrap();
+    assert!(text.contains(&format!("{auc:.3}")), "{text}");
+    assert_eq!(data["predictors"][3]["per_generator"][2]["generator"], "c");
+
+    let table = std::fs::read_to_string(place.path("tables/eval.csv")).unwrap();
+    // 4 predictors, each over all, 3 generators and their mean, twice
+    assert_eq!(table.lines().count(), 1 + 4 * 10);
+    assert!(table.lines().all(|line| line.matches(',').count() == 14), "{table}");
+    assert!(table.contains("combination,combination,all,,240,"), "{table}");
+    assert!(place.ok("eval --input table.csv --bootstrap 0 --format md").contains("| up | + |"));
+    assert!(place.ok("eval --input table.csv --bootstrap 0 --format latex").contains("\\toprule"));
+}
+
+#[test]
+fn rows_are_chosen_and_those_that_cannot_be_used_are_counted() {
+    let mut text = csv(&rows(1.0, false, 1));
+    text = text.replacen(",a,0,", ",a,,", 2).replacen(",a,1,", ",a,,", 1); // three labels gone
+    let line = text.lines().nth(9).unwrap().to_owned();
+    let mut cells: Vec<&str> = line.split(',').collect();
+    cells[5] = "";
+    text = text.replace(&line, &cells.join(","));
+    let place = Workplace::new(&text);
+    let shown = place.ok("eval --input table.csv --bootstrap 0");
+    assert!(shown.contains("left out: 3 of the rows, for want of a label"), "{shown}");
+    assert!(shown.contains("left out: 1 of the rows, for want of a chosen feature"), "{shown}");
+    let shown = place.ok("eval --input table.csv --bootstrap 0 --features other@*,down");
+    assert!(shown.contains("down") && shown.contains("other") && !shown.contains("up "), "{shown}");
+    // an extra column is a feature only when named in full
+    assert!(place.ok("eval --input table.csv --bootstrap 0 --features conciseness").contains("conciseness"));
+    let shown = place.ok("eval --input table.csv --bootstrap 0 --where generator=a,b --where conciseness!=0");
+    assert!(shown.contains("2 generators"), "{shown}");
+}
+
+#[test]
+fn bad_input_is_named_with_a_way_out() {
+    let good = rows(1.0, false, 1);
+    let place = Workplace::new(&csv(&good));
+    place.fails("fit --input none.csv", "none.csv", "");
+    place.fails("fit --input table.csv --features logprob", "no feature matches `logprob`", "`up@m`");
+    place.fails("fit --input table.csv --features label", "no feature matches `label`", "`up@m`");
+    place.fails("fit --input table.csv --features empty", "none of 240 labelled rows", "`empty@m` is missing in 240");
+    place.fails("fit --input table.csv --features generator", "generator", "");
+    place.fails("eval --input table.csv --where writer=a", "no column `writer`", "`generator`");
+    place.fails("eval --input table.csv --where generator=d", "never has the value `d`", "`a`, `b`, `c`");
+    place.fails("eval --input table.csv --where generator", "cannot read the clause", "key=value");
+    place.fails("eval --input table.csv --where generator=a --where generator=b", "no row passes", "clauses");
+    place.fails("fit --input table.csv --where label=1", "have label 1", "other class");
+    place.fails("fit --input table.csv --folds 41", "40 groups cannot be spread over 41 folds", "--folds");
+    place.fails("fit --input table.csv --folds 1", "over 1 folds", "");
+    place.fails("fit --input table.csv --l2 -1", "the L2 penalty is -1", "");
+    let [no, yes] = [false, true].map(|label| good.labels.iter().position(|l| *l == label).unwrap());
+    let two = format!("fit --input table.csv --where id=r{no},r{yes}");
+    place.fails(&two, "2 usable rows cannot fit 3 features", "--features");
+    place.fails("fit --input table.csv --output no/such/folder/d.json", "cannot write `no/such/folder/d.json`", "");
+    place.fails("eval --input table.csv --detector table.csv", "not a detector file", "fit the detector again");
+    assert!(!place.path("detector.json").exists(), "nothing is written when fitting fails");
+
+    place.ok("fit --input table.csv --output d.json --bootstrap 0");
+    std::fs::write(place.path("other.csv"), csv(&good).replace("up@m", "up@n")).unwrap();
+    place.fails("eval --input other.csv --detector d.json", "no column `up@m`", "`up@n`");
+    std::fs::write(place.path("other.csv"), csv(&good).replace(",label,", ",verdict,")).unwrap();
+    place.fails("fit --input other.csv", "none of 240 rows has a label", "label");
+    std::fs::write(place.path("other.csv"), csv(&good).replacen(",a,0,", ",a,2,", 1)).unwrap();
+    place.fails("fit --input other.csv", "got 2, expected 0, 1 or null", "");
+    std::fs::write(place.path("other.csv"), csv(&good).replace("@m", "_m")).unwrap();
+    place.fails("fit --input other.csv", "no feature column", "<feature>@<scorer>");
+}
