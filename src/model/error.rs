@@ -92,8 +92,8 @@ pub enum ModelError {
         /// The shape the configuration implies.
         want: Vec<usize>,
     },
-    /// A tensor is stored as something that is not a plain floating-point number.
-    #[error("tensor `{name}` in `{path}` is stored as {got}; F64, F32, F16 and BF16 can be read")]
+    /// A tensor is stored as integers, or in a block format that is not known.
+    #[error("tensor `{name}` in `{path}` is stored as {got}, which cannot be read")]
     TensorDtype {
         /// Its name in that file.
         name: String,
@@ -299,7 +299,12 @@ impl ModelError {
             }
             E::MissingShard { .. } => "copy every shard of the checkpoint into the folder".into(),
             E::MissingTensor { .. } | E::TensorShape { .. } => "use config.json and weights of one revision".into(),
-            E::TensorDtype { .. } => "use the checkpoint before quantisation, or a GGUF of it".into(),
+            E::TensorDtype { .. } => {
+                "safetensors may hold F64, F32, F16 and BF16; GGUF also Q4_0 to Q8_0 and Q2_K to Q6_K".into()
+            }
+            E::Gguf { problem, .. } if problem.contains("dtype") => {
+                "a block format newer than this program: use a GGUF of the model in F16, Q8_0, Q4_K or the like".into()
+            }
             E::NonFinite { dtype: "f16", .. } => "the weights may not fit f16: use --dtype f32 or bf16".into(),
             E::NonFinite { .. } => "the file is damaged, or the training diverged: fetch it again".into(),
             E::Truncated { .. } => "the copy or download ended early: fetch the file again".into(),
@@ -331,7 +336,9 @@ impl ModelError {
             }
             E::HubNotFound { .. } => "check the spelling; a private repository also needs HF_TOKEN".into(),
             E::HubForbidden { repo, .. } => {
-                format!("accept the terms on the page of `{repo}` and set HF_TOKEN to a token that may read it")
+                format!(
+                    "if `{repo}` is spelt right, accept the terms on its page and set HF_TOKEN to a token that may read it"
+                )
             }
             E::Hub { .. } => "check the network, HF_ENDPOINT and proxies; what is cached works with --offline".into(),
             _ => return None,

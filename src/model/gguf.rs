@@ -41,10 +41,12 @@ impl Gguf {
         }
         file.rewind().map_err(ModelError::read(path))?;
         let mut reader = AlignmentGuard { inner: BufReader::new(file), state: GuardState::Watching };
-        let content = Content::read(&mut reader).map_err(|error| match error_kind(&error) {
+        let content = Content::read(&mut reader).map_err(|error| match innermost(&error) {
             // Inside the header nothing says how long the file should have been.
-            Some(io::ErrorKind::UnexpectedEof) => broken(format!("it ends within the header, after {have} bytes")),
-            _ => broken(printable(&error.to_string())),
+            candle_core::Error::Io(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
+                broken(format!("it ends within the header, after {have} bytes"))
+            }
+            other => broken(printable(&other.to_string())),
         })?;
         let mut need = content.tensor_data_offset;
         for (name, info) in &content.tensor_infos {
@@ -133,11 +135,12 @@ impl Gguf {
             .get(name)
             .ok_or_else(|| ModelError::MissingTensor { name: name.into(), path: path() })?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let quantised =
-            info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| match error {
-                candle_core::Error::Io(source) => ModelError::Read { path: path(), source },
+        let quantised = info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| {
+            match innermost(&error) {
+                candle_core::Error::Io(io) => ModelError::Read { path: path(), source: io.kind().into() },
                 _ => ModelError::TensorDtype { name: name.into(), path: path(), got: format!("{:?}", info.ggml_dtype) },
-            })?;
+            }
+        })?;
         Ok(quantised.dequantize(&Device::Cpu)?)
     }
 }
@@ -153,13 +156,12 @@ fn tensor_bytes(dims: &[usize], block_size: usize, block_bytes: usize) -> Option
     u64::try_from((elements / block_size).checked_mul(block_bytes)?).ok()
 }
 
-/// The kind of the input/output error inside one of candle's.
-fn error_kind(error: &candle_core::Error) -> Option<io::ErrorKind> {
+/// The error inside candle's wrappers, without the backtrace that some add.
+fn innermost(error: &candle_core::Error) -> &candle_core::Error {
     use candle_core::Error as E;
     match error {
-        E::Io(source) => Some(source.kind()),
-        E::WithBacktrace { inner, .. } | E::WithPath { inner, .. } | E::Context { inner, .. } => error_kind(inner),
-        _ => None,
+        E::WithBacktrace { inner, .. } | E::WithPath { inner, .. } | E::Context { inner, .. } => innermost(inner),
+        other => other,
     }
 }
 
