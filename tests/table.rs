@@ -47,13 +47,16 @@ fn file(folder: &tempfile::TempDir, name: &str, content: impl AsRef<[u8]>) -> Pa
 
 fn everything() -> Table {
     table([
-        json!({"id": "a", "row": 0, "label": 1, "score": 0.1 + 0.2, "text": "", "mixed": 1, "none": null, "big": i64::MAX}),
-        json!({"id": "1", "row": 1, "label": null, "score": 3, "text": null, "mixed": "1", "nested": {"b": [1.0, null], "a": 2}}),
+        json!({"id": "a", "row": 0, "label": 1, "score": 0.1 + 0.2, "text": "", "mixed": 1, "none": null,
+               "big": i64::MAX}),
+        json!({"id": "1", "row": 1, "label": null, "score": 3, "text": null, "mixed": "1",
+               "nested": {"b": [1.0, null], "a": 2}}),
         json!({"id": "ü\n\"q\", ,\r\u{1F600}\u{0}", "row": 2, "label": 0, "score": -0.0, "text": "NaN", "mixed": [true],
                "big": i64::MIN, "late": 5e-324, "integral": 7.0}),
         json!({"id": " null ", "row": 3, "label": true, "score": f64::MAX, "text": "true", "mixed": 2.5,
                "huge": u64::MAX, "wide": 1.5}),
-        json!({"id": "-", "row": 4, "label": false, "score": 1e-7, "text": "\u{feff}", "mixed": null, "wide": (1i64 << 53) + 1}),
+        json!({"id": "-", "row": 4, "label": false, "score": 1e-7, "text": "\u{feff}", "mixed": null,
+               "wide": (1i64 << 53) + 1}),
     ])
 }
 
@@ -96,6 +99,9 @@ fn asking_for_the_wrong_column_says_what_there_is() {
     assert!(error.to_string().contains("`entropy@m`"), "{error}");
     let error = table.numbers("id").unwrap_err();
     assert!(matches!(&error, TableError::NotANumber { column, row: 1, value } if column == "id" && value == "a"));
+    let hostile = format!("\u{1b}[2J{}", "x".repeat(1000));
+    let message = self::table([json!({"id": hostile})]).numbers("id").unwrap_err().to_string();
+    assert!(!message.contains('\u{1b}') && message.chars().count() < 200, "{message}");
 }
 
 #[test]

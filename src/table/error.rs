@@ -69,7 +69,7 @@ pub enum TableError {
         source: serde_json::Error,
     },
     /// Two columns of one name.
-    #[error("`{path}` has two columns named `{column}`")]
+    #[error("`{path}` has two columns named `{}`", shown(column))]
     DuplicateColumn {
         /// The file.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum TableError {
         n_rows: usize,
     },
     /// A column of a type that is neither number, boolean nor text.
-    #[error("`{path}` column `{column}` has the type {got}, expected a number, a boolean or text")]
+    #[error("`{path}` column `{}` has the type {got}, expected a number, a boolean or text", shown(column))]
     ColumnType {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum TableError {
         got: String,
     },
     /// A number that is not one.
-    #[error("`{path}` row {row}, column `{column}` is {value}, expected a finite number or nothing")]
+    #[error("`{path}` row {row}, column `{}` is {value}, expected a finite number or nothing", shown(column))]
     NotFinite {
         /// The file.
         path: PathBuf,
@@ -105,7 +105,7 @@ pub enum TableError {
         value: String,
     },
     /// A cell that its column's recorded type does not allow.
-    #[error("`{path}` row {row}, column `{column}` is `{value}`, expected {expected}")]
+    #[error("`{path}` row {row}, column `{}` is `{}`, expected {expected}", shown(column), shown(value))]
     Cell {
         /// The file.
         path: PathBuf,
@@ -127,7 +127,7 @@ pub enum TableError {
         columns: Vec<String>,
     },
     /// Numbers asked of a column that holds something else.
-    #[error("row {row}, column `{column}` is `{value}`, expected a number")]
+    #[error("row {row}, column `{}` is `{}`, expected a number", shown(column), shown(value))]
     NotANumber {
         /// The column.
         column: String,
@@ -157,7 +157,7 @@ pub enum TableError {
         different: Vec<Difference>,
     },
     /// A value that must be unique, twice.
-    #[error("{column} `{value}` is in `{left}` row {left_row} and in `{right}` row {right_row}")]
+    #[error("{column} `{}` is in `{left}` row {left_row} and in `{right}` row {right_row}", shown(value))]
     Duplicate {
         /// `id` or `row`.
         column: &'static str,
@@ -268,14 +268,32 @@ pub struct Difference {
 fn differences(all: &[Difference], left: &str, right: &str) -> String {
     let side = |value: &Option<String>| value.as_ref().map_or("missing".to_owned(), |value| format!("{value:?}"));
     let one = |Difference { key, left: l, right: r }: &Difference| {
+        let key = shown(key);
         format!("`{key}` is {} in {left} and {} in {right}", side(l), side(r))
     };
     all.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Text out of a file for a message: no control characters, which a terminal would obey, and not endless.
+fn shown(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut shown = String::new();
+    for character in text.chars().take(LONGEST) {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(", ")
 }

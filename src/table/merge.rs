@@ -65,7 +65,8 @@ impl Table {
     /// One table of the shards of a run, each given with a name for messages (its path).
     ///
     /// If they have a `row` column the result equals the table of the run without shards, and so do its bytes: rows
-    /// are put in the input's order, columns in the order of their first appearance there, and types those of all values.
+    /// are put in the input's order, columns in the order of their first appearance there, and a column's type is the
+    /// one that holds the values of all.
     /// A shard without some columns has nulls there. Metadata keys that may differ ([`SHARD_KEY`], [`TIME_KEYS`]) are
     /// left out.
     ///
