@@ -10,6 +10,7 @@
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
 
 pub mod config;
+pub mod tokenizer;
 
 use std::path::PathBuf;
 
@@ -25,11 +26,17 @@ pub enum ModelError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The tokenizer cannot be made, or does not fit the weights.
+    #[error(transparent)]
+    Tokenizer(#[from] tokenizer::TokenizerError),
 }
 
 impl ModelError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
-        None
+        match self {
+            ModelError::Read { .. } => None,
+            ModelError::Tokenizer(e) => e.hint(),
+        }
     }
 }
