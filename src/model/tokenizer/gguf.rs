@@ -165,7 +165,6 @@ fn bos_template(content: &Content, tokens: &[&str]) -> Result<TemplateProcessing
     let bos = id.and_then(|id| Some((id, *tokens.get(id as usize)?)));
     let (id, token) = bos.ok_or_else(|| unexpected(BOS, value, "the id of a token, since a BOS is to be added"))?;
     let template = |error: String| TokenizerError::Build(error.into());
-    // The piece is given as a token, not parsed from its text: a token may read `$A`.
     TemplateProcessing::builder()
         .try_single(vec![token.to_owned(), "$A".to_owned()])
         .and_then(|builder| builder.special_tokens(vec![(token.to_owned(), id)]).build().map_err(|e| e.to_string()))
