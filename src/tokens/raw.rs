@@ -51,11 +51,11 @@ impl RawTokens {
             self.spans.push(start.min(previous)..end.max(previous.min(start)));
             previous = end.max(previous);
         }
-        let tail = &text[previous..];
-        if let Some(last) = self.spans.last_mut().filter(|_| tail.trim().is_empty()) {
+        // What is left is blanks cut away, or a mark that the normalizer drew into the letter before it.
+        if let (Some(last), Some(false)) = (self.spans.last_mut(), self.added.last()) {
             last.end = text.len();
         }
-        n_lost + tail.trim().len()
+        n_lost + text[previous..].trim().len()
     }
 
     /// A text that starts with the BOS that the tokenizer puts there too: the reference keeps one of the two, and so do

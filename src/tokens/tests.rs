@@ -28,11 +28,11 @@ fn run(
 
 #[test]
 fn a_merged_boundary_is_encoded_apart() {
-    let merged = run(&LLAMA3, "{diff} D", "-a", "iff the end", EncodeOptions::default()).unwrap();
-    let together = RawIds::of(&LLAMA3, "-a Diff the end");
+    let merged = run(&LLAMA3, "{diff} d", "-a", "iff the end", EncodeOptions::default()).unwrap();
+    let together = RawIds::of(&LLAMA3, "-a diff the end");
     assert_eq!(merged.boundary, Boundary::Merged, "{:?}", together.0);
     assert_ne!(merged.ids, together.0);
-    let prompt = RawIds::of(&LLAMA3, "-a D");
+    let prompt = RawIds::of(&LLAMA3, "-a d");
     assert_eq!(merged.ids[..merged.n_prompt], prompt.0);
     let response: String = (merged.n_prompt..merged.ids.len()).map(|index| merged.token_text(index)).collect();
     assert_eq!(response, "iff the end");
@@ -81,7 +81,7 @@ fn bos_is_added_and_a_doubled_one_reduced() {
 #[test]
 fn the_response_is_never_cut() {
     let options = |max_tokens| EncodeOptions { max_tokens: Some(max_tokens), ..Default::default() };
-    let (template, diff, response) = ("x {diff}\n", "-a = 1\n+a = 2 + 3", "This is the end");
+    let (template, diff, response) = ("x\n{diff}\ny\n", "-a = 1\n+a = 2 + 3", "This is the end");
     let whole = run(&SMOLLM, template, diff, response, EncodeOptions::default()).unwrap();
     let bare = whole.ids.len() - whole.n_diff();
     let fits = run(&SMOLLM, template, diff, response, options(bare)).unwrap();
