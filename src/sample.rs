@@ -1,13 +1,118 @@
-//! One record: a diff, a text, and what is known about them.
+//! One record: a diff, a text, and what is known about them; read from JSON lines.
 
-/// What can go wrong here.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SampleError {}
+mod error;
+mod read;
 
-impl SampleError {
-    /// How to mend it, if we know.
-    pub fn hint(&self) -> Option<String> {
-        None
+pub use error::SampleError;
+pub use read::{Reader, read};
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// What the text was written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Task {
+    /// A code review comment.
+    #[default]
+    Review,
+    /// A commit message.
+    Commit,
+}
+
+impl Task {
+    /// All of them.
+    pub const ALL: [Task; 2] = [Task::Review, Task::Commit];
+
+    /// `review` or `commit`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Review => "review",
+            Task::Commit => "commit",
+        }
+    }
+
+    /// The task called `name`, if there is one.
+    pub fn from_name(name: &str) -> Option<Task> {
+        Task::ALL.into_iter().find(|task| task.name() == name)
     }
 }
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A diff and the text generated for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Unique within its file.
+    pub id: String,
+    /// A unified diff or one hunk, not yet parsed; not blank.
+    pub diff: String,
+    /// The generated comment or message; not blank.
+    pub text: String,
+    /// What the text was written as.
+    pub task: Task,
+    /// What a human wrote for the same diff.
+    pub reference: Option<String>,
+    /// Which system wrote the text.
+    pub generator: Option<String>,
+    /// Programming language.
+    pub language: Option<String>,
+    /// True if the text is hallucinated, false if it is supported, `None` if unknown; 1, 0 and null in JSON.
+    pub label: Option<bool>,
+    /// Which kind of mistake.
+    pub label_type: Option<String>,
+    /// Samples of one group are never split across folds.
+    pub group: String,
+    /// Keys that have no field here, in the order of the file.
+    pub extra: Map<String, Value>,
+}
+
+impl Sample {
+    /// A sample of which nothing but the texts is known; its group is the diff's.
+    pub fn new(id: &str, diff: &str, text: &str) -> Sample {
+        Sample {
+            id: id.into(),
+            diff: diff.into(),
+            text: text.into(),
+            task: Task::default(),
+            reference: None,
+            generator: None,
+            language: None,
+            label: None,
+            label_type: None,
+            group: default_group(diff),
+            extra: Map::new(),
+        }
+    }
+
+    /// The keys that a feature row starts with: all but `diff` and `text`, unknown ones as null, in the fixed order
+    /// id, task, generator, language, label, label_type, group, reference, then the extra keys.
+    pub fn to_row(&self) -> Map<String, Value> {
+        let text = |value: &Option<String>| value.clone().map_or(Value::Null, Value::String);
+        let known = [
+            ("id", Value::String(self.id.clone())),
+            ("task", Value::from(self.task.name())),
+            ("generator", text(&self.generator)),
+            ("language", text(&self.language)),
+            ("label", self.label.map_or(Value::Null, |label| Value::from(u8::from(label)))),
+            ("label_type", text(&self.label_type)),
+            ("group", Value::String(self.group.clone())),
+            ("reference", text(&self.reference)),
+        ];
+        let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
+        known.chain(self.extra.iter().map(|(key, value)| (key.clone(), value.clone()))).collect()
+    }
+}
+
+/// First 16 hexadecimal digits of the diff's SHA-256.
+fn default_group(diff: &str) -> String {
+    format!("{:x}", Sha256::digest(diff))[..16].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

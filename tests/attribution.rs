@@ -27,8 +27,7 @@ fn check_case(decoder: &Decoder, case: &Case) {
         ] {
             assert_vector(&format!("{}: {what}", case.name), got, want, 1e-4);
         }
-        for (kind, fold, normalize) in
-            [("l2", Fold::L2, false), ("l2_norm", Fold::L2, true), ("dot", Fold::Dot, false)]
+        for (kind, fold, normalize) in [("l2", Fold::L2, false), ("l2_norm", Fold::L2, true), ("dot", Fold::Dot, false)]
         {
             let what = format!("{}: {name} {kind}", case.name);
             let matrix = got.matrix(fold, normalize);

@@ -8,7 +8,10 @@ mod eval;
 mod fit;
 mod merge;
 mod models;
+mod progress;
 mod rows;
+mod score;
+mod scoring;
 
 /// How a verb ended, as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Score samples with a model and write a feature table
+    Score(Box<score::Args>),
     /// Fit a detector to a labelled feature table
     Fit(fit::Args),
     /// Print ROC-AUC tables for a labelled feature table
@@ -43,6 +48,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Score(args) => score::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Merge(args) => merge::run(args),
@@ -69,4 +75,10 @@ fn report(error: &anyhow::Error) {
     if let Some(hint) = hint {
         eprintln!("hint: {hint}");
     }
+}
+
+/// Tells the person something beside the data, on stderr.
+#[expect(clippy::print_stderr, reason = "notes go beside the data")]
+fn note(text: &str) {
+    eprintln!("{text}");
 }

@@ -8,6 +8,9 @@ use super::config::Architecture;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
+    /// The tokenizer cannot be made, or does not fit the weights.
+    #[error(transparent)]
+    Tokenizer(#[from] super::tokenizer::TokenizerError),
     /// A file could not be read.
     #[error("cannot read `{path}`")]
     Read {

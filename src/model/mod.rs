@@ -21,6 +21,7 @@ pub mod gguf;
 pub mod hub;
 pub mod ops;
 pub mod source;
+pub mod tokenizer;
 pub mod weights;
 
 pub use error::ModelError;

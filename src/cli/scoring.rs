@@ -1,0 +1,174 @@
+//! The arguments that every verb with a model shares: which model, on what, with which settings.
+
+use std::{path::PathBuf, sync::Arc};
+
+use anyhow::{Context, bail};
+use candle_core::{DType, Device};
+
+use super::models::onto;
+use crate::{
+    Error,
+    attribution::{AttributedFn, Fold},
+    features::FeatureSet,
+    model::{
+        cards::DEFAULT_CARD,
+        source::{ModelFiles, ResolveOptions, make_names_distinct, resolve},
+    },
+    prompt::Template,
+    scorer::{Scorer, Settings},
+    tokens::EncodeOptions,
+};
+
+/// Which models, and where they run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ModelArgs {
+    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns
+    #[arg(long, value_name = "MODEL", default_value = DEFAULT_CARD)]
+    pub model: Vec<String>,
+    /// cpu, cuda[:n] or metal
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
+    /// f32, f64, bf16 or f16; the checkpoint's own is never used silently
+    #[arg(long, default_value = "f32")]
+    pub dtype: String,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Never open a socket: use only what is already here
+    #[arg(long)]
+    pub offline: bool,
+}
+
+impl ModelArgs {
+    /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
+    pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
+        let bar = super::progress::bytes();
+        let options =
+            ResolveOptions { offline: self.offline, progress: Some(Arc::new(onto(&bar))), ..ResolveOptions::default() };
+        let mut files = self
+            .model
+            .iter()
+            .map(|spec| resolve(spec, &options).map_err(Error::from))
+            .collect::<Result<Vec<_>, Error>>()?;
+        bar.finish_and_clear();
+        make_names_distinct(&mut files);
+        Ok(files)
+    }
+
+    /// Loads every model named.
+    pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
+        self.start_threads()?;
+        let (dtype, device) = (self.dtype()?, self.device()?);
+        self.files()?
+            .iter()
+            .map(|files| {
+                Scorer::load(files, dtype, &device).with_context(|| format!("cannot load the model `{}`", files.name))
+            })
+            .collect()
+    }
+
+    /// Loads the one model that a verb of a single model takes.
+    pub fn scorer(&self) -> anyhow::Result<Scorer> {
+        if self.model.len() != 1 {
+            bail!("this verb takes one --model, got {}", self.model.len());
+        }
+        let mut scorers = self.scorers()?;
+        Ok(scorers.remove(0))
+    }
+
+    fn start_threads(&self) -> anyhow::Result<()> {
+        match self.threads {
+            None => Ok(()),
+            Some(0) => bail!("--threads 0: at least one is needed"),
+            Some(n) => {
+                rayon::ThreadPoolBuilder::new().num_threads(n).build_global().context("cannot start the threads")
+            }
+        }
+    }
+
+    fn dtype(&self) -> anyhow::Result<DType> {
+        Ok(match self.dtype.as_str() {
+            "f32" => DType::F32,
+            "f64" => DType::F64,
+            "bf16" => DType::BF16,
+            "f16" => DType::F16,
+            other => bail!("unknown dtype `{other}`; one of f32, f64, bf16, f16"),
+        })
+    }
+
+    fn device(&self) -> anyhow::Result<Device> {
+        let ordinal = |text: &str| text.parse::<usize>().with_context(|| format!("`{text}` is not a device number"));
+        let device = match self.device.split_once(':').unwrap_or((&self.device, "0")) {
+            ("cpu", _) => Ok(Device::Cpu),
+            ("cuda", n) => Device::new_cuda(ordinal(n)?),
+            ("metal", n) => Device::new_metal(ordinal(n)?),
+            _ => bail!("unknown device `{}`; one of cpu, cuda[:n], metal", self.device),
+        };
+        device.with_context(|| {
+            format!("cannot use the device `{}`; a GPU needs a build with --features cuda or metal", self.device)
+        })
+    }
+}
+
+/// What is computed, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SettingArgs {
+    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    pub preset: String,
+    /// The scalar that attribution explains: probability, logit or log-prob
+    #[arg(long, value_name = "FN")]
+    pub attributed_fn: Option<AttributedFn>,
+    /// How a gradient vector becomes a number: l2, dot or abs_dot
+    #[arg(long)]
+    pub fold: Option<Fold>,
+    /// Divide each column of the attribution matrix by its L1 sum
+    #[arg(long, overrides_with = "no_normalize")]
+    pub normalize: bool,
+    /// Keep raw attribution
+    #[arg(long)]
+    pub no_normalize: bool,
+    /// Prompt for every sample: review, commit, review-zero-shot, commit-zero-shot [default: by the sample's task]
+    #[arg(long, value_name = "NAME")]
+    pub prompt: Option<String>,
+    /// Prompt from a file with one {diff}; the text follows its last character directly
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub template: Option<PathBuf>,
+    /// Most tokens of prompt and text together; the diff is cut to it, never the text [default: the model's limit]
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// Read special-token text such as <|im_end|> in the input as control tokens, as the reference stack does
+    #[arg(long)]
+    pub parse_special: bool,
+}
+
+impl SettingArgs {
+    /// As the library takes them.
+    pub fn settings(&self, features: FeatureSet) -> anyhow::Result<Settings> {
+        let mut settings = match self.preset.as_str() {
+            "paper" => Settings::default(),
+            "raw" => Settings {
+                attributed_fn: AttributedFn::LogProb,
+                fold: Fold::Dot,
+                normalize: false,
+                ..Settings::default()
+            },
+            other => bail!("unknown preset `{other}`; one of paper, raw"),
+        };
+        settings.features = features;
+        settings.attributed_fn = self.attributed_fn.unwrap_or(settings.attributed_fn);
+        settings.fold = self.fold.unwrap_or(settings.fold);
+        settings.normalize = (settings.normalize || self.normalize) && !self.no_normalize;
+        settings.template = match (&self.prompt, &self.template) {
+            (Some(name), _) => Some(Template::builtin(name).map_err(Error::from)?),
+            (None, Some(path)) => Some(Template::from_file(path).map_err(Error::from)?),
+            (None, None) => None,
+        };
+        settings.encode = EncodeOptions {
+            max_tokens: self.max_tokens,
+            parse_special: self.parse_special,
+            ..EncodeOptions::default()
+        };
+        Ok(settings)
+    }
+}

@@ -1,0 +1,220 @@
+//! The registry of features: what each is called, what it means, in which unit, from which source.
+//!
+//! A feature is one number of a sample under one scorer; its column is `<feature>@<scorer>`.
+
+use crate::{aggregate::Aggregates, uncertainty::StepScores};
+
+/// Features that are computed together and chosen together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// One forward pass.
+    Uncertainty,
+    /// One forward pass and a vector-Jacobian product for every response token: about twice the forward pass's operations for
+    /// each token.
+    Attribution,
+}
+
+impl Family {
+    /// Every family, cheapest first.
+    pub const ALL: [Family; 2] = [Family::Uncertainty, Family::Attribution];
+
+    /// The name a user types.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Uncertainty => "uncertainty",
+            Family::Attribution => "attribution",
+        }
+    }
+}
+
+/// One feature.
+#[derive(Debug)]
+pub struct Feature {
+    /// The column's name before the `@`.
+    pub name: &'static str,
+    /// What it is computed with.
+    pub family: Family,
+    /// Unit and range.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+    value: fn(&Measured<'_>) -> Option<f64>,
+}
+
+/// What the features are computed from.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    /// Scores of the response's tokens.
+    pub scores: &'a StepScores,
+    /// Present if attribution was computed.
+    pub aggregates: Option<&'a Aggregates>,
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+const PROBABILITY: &str = "0 to 1";
+const SHARE: &str = "share of a column, 0 to 1 (normalised); else the unit of the attributed function";
+
+/// Every feature, in the order of the columns. Means are over the response's tokens, logarithms natural.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "logprob",
+        family: Family::Uncertainty,
+        unit: "nats, at most 0",
+        meaning: "mean log-probability of the text's tokens (the core paper's SeqLogProb is its negative)",
+        value: |m| mean(&m.scores.logprob),
+    },
+    Feature {
+        name: "logit",
+        family: Family::Uncertainty,
+        unit: "unnormalised",
+        meaning: "mean raw logit of the text's tokens (SeqLogit)",
+        value: |m| mean(&m.scores.logit),
+    },
+    Feature {
+        name: "probability",
+        family: Family::Uncertainty,
+        unit: PROBABILITY,
+        meaning: "mean probability of the text's tokens",
+        value: |m| mean(&m.scores.probability),
+    },
+    Feature {
+        name: "entropy",
+        family: Family::Uncertainty,
+        unit: "nats, at least 0",
+        meaning: "mean entropy of the next-token distributions (SeqEntropy)",
+        value: |m| mean(&m.scores.entropy),
+    },
+    Feature {
+        name: "attr_source",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "mean over tokens of the largest attribution to any prompt position (SourceAttr, Eq. 3)",
+        value: |m| m.aggregates.map(|a| a.source),
+    },
+    Feature {
+        name: "attr_target",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "mean of the largest attribution to an earlier token of the text (TargetAttr, Eq. 6)",
+        value: |m| m.aggregates.map(|a| a.target),
+    },
+    Feature {
+        name: "attr_changed",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "mean of the largest attribution to a token on an added or removed line (ChangedAttr, Eq. 4)",
+        value: |m| m.aggregates.map(|a| a.changed),
+    },
+    Feature {
+        name: "attr_unchanged",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "mean of the largest attribution to any other prompt position (UnchangedAttr, Eq. 5)",
+        value: |m| m.aggregates.map(|a| a.unchanged),
+    },
+    Feature {
+        name: "attr_source_diff",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "as attr_source, over the diff's tokens only",
+        value: |m| m.aggregates.map(|a| a.source_diff),
+    },
+    Feature {
+        name: "attr_unchanged_diff",
+        family: Family::Attribution,
+        unit: SHARE,
+        meaning: "as attr_unchanged, over the diff's tokens only",
+        value: |m| m.aggregates.map(|a| a.unchanged_diff),
+    },
+];
+
+/// The features a run computes.
+#[derive(Debug, Clone)]
+pub struct FeatureSet(Vec<&'static Feature>);
+
+impl Default for FeatureSet {
+    fn default() -> Self {
+        FeatureSet(FEATURES.iter().collect())
+    }
+}
+
+impl FeatureSet {
+    /// The features that `names` choose: families or single features, in any order.
+    ///
+    /// # Errors
+    /// The first unknown name, with the list of known ones.
+    pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Self, UnknownFeature> {
+        for name in names.iter().map(AsRef::as_ref) {
+            if !FEATURES.iter().any(|f| f.name == name || f.family.name() == name) {
+                return Err(UnknownFeature { name: name.to_owned() });
+            }
+        }
+        let chosen = |f: &&Feature| names.iter().any(|n| n.as_ref() == f.name || n.as_ref() == f.family.name());
+        Ok(FeatureSet(FEATURES.iter().filter(chosen).collect()))
+    }
+
+    /// Whether any of them needs gradients.
+    pub fn needs_attribution(&self) -> bool {
+        self.0.iter().any(|f| f.family == Family::Attribution)
+    }
+
+    /// Their names, in the order of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|f| f.name)
+    }
+
+    /// Names and values of the features of one sample; `None` where it has none.
+    pub fn values(&self, measured: &Measured<'_>) -> Vec<(&'static str, Option<f64>)> {
+        self.0.iter().map(|f| (f.name, (f.value)(measured))).collect()
+    }
+}
+
+/// A feature name that is not in the registry.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown feature `{name}`; families: {}; features: {}", family_names(), feature_names())]
+pub struct UnknownFeature {
+    /// What was asked for.
+    pub name: String,
+}
+
+fn family_names() -> String {
+    Family::ALL.map(Family::name).join(", ")
+}
+
+fn feature_names() -> String {
+    FEATURES.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_and_names_choose_in_column_order() {
+        let set = FeatureSet::parse(&["attr_changed", "uncertainty"]).unwrap();
+        assert_eq!(set.names().collect::<Vec<_>>(), ["logprob", "logit", "probability", "entropy", "attr_changed"]);
+        assert!(set.needs_attribution());
+        assert!(!FeatureSet::parse(&["uncertainty"]).unwrap().needs_attribution());
+        let error = FeatureSet::parse(&["entropi"]).unwrap_err().to_string();
+        assert!(error.contains("`entropi`") && error.contains("entropy, attr_source"), "{error}");
+    }
+
+    #[test]
+    fn values_are_means_and_null_without_attribution() {
+        let scores = StepScores {
+            logprob: vec![-1.0, -3.0],
+            logit: vec![4.0, 8.0],
+            probability: vec![0.25, 0.75],
+            entropy: vec![1.0, 2.0],
+        };
+        let values = FeatureSet::default().values(&Measured { scores: &scores, aggregates: None });
+        assert_eq!(
+            values[..4],
+            [("logprob", Some(-2.0)), ("logit", Some(6.0)), ("probability", Some(0.5)), ("entropy", Some(1.5))]
+        );
+        assert!(values[4..].iter().all(|(_, v)| v.is_none()));
+    }
+}

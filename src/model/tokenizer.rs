@@ -1,0 +1,126 @@
+//! tokenizer.json or GGUF metadata to a tokenizer.
+//!
+//! Both ways give one that pads and truncates nothing, draws nothing at random, and reads special-token text in its input as
+//! ordinary text.
+
+mod gguf;
+
+pub use gguf::from_gguf;
+
+use std::path::{Path, PathBuf};
+
+use tokenizers::{ModelWrapper, Tokenizer};
+
+/// Reads a `tokenizer.json`.
+///
+/// # Errors
+/// [`TokenizerError::Read`] or [`TokenizerError::Json`].
+pub fn from_json(path: &Path) -> Result<Tokenizer, TokenizerError> {
+    let bytes = std::fs::read(path).map_err(|source| TokenizerError::Read { path: path.into(), source })?;
+    let tokenizer =
+        Tokenizer::from_bytes(&bytes).map_err(|source| TokenizerError::Json { path: path.into(), source })?;
+    settle(tokenizer).map_err(|source| TokenizerError::Json { path: path.into(), source })
+}
+
+/// Turns off what training left on: padding, truncation and merge dropout.
+fn settle(mut tokenizer: Tokenizer) -> Result<Tokenizer, tokenizers::Error> {
+    tokenizer.with_padding(None).with_truncation(None)?;
+    tokenizer.set_encode_special_tokens(true);
+    if let ModelWrapper::BPE(model) = tokenizer.get_model()
+        && model.dropout.is_some()
+    {
+        let mut model = model.clone();
+        model.dropout = None;
+        tokenizer.with_model(model);
+    }
+    Ok(tokenizer)
+}
+
+/// Checks that every id of the tokenizer has a row in an embedding table of `vocab_size` rows. A table with rows to spare is
+/// usual: they are padding.
+///
+/// # Errors
+/// [`TokenizerError::Id`] names the largest id.
+pub fn check_fits(tokenizer: &Tokenizer, vocab_size: usize) -> Result<(), TokenizerError> {
+    let largest = tokenizer.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);
+    match largest {
+        Some((token, id)) if id as usize >= vocab_size => Err(TokenizerError::Id { token, id, vocab_size }),
+        _ => Ok(()),
+    }
+}
+
+/// Why there is no tokenizer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The file cannot be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not a tokenizer.
+    #[error("`{path}` is not a tokenizer")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: tokenizers::Error,
+    },
+    /// A key of the GGUF metadata is not there or holds another kind of value.
+    #[error("GGUF metadata `{key}` is {found}, expected {expected}")]
+    Metadata {
+        /// The key.
+        key: &'static str,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: &'static str,
+    },
+    /// A kind of tokenizer we have no reader for.
+    #[error("GGUF metadata `{key}` is `{}`, supported are {supported}", found.escape_debug())]
+    Unsupported {
+        /// The key.
+        key: &'static str,
+        /// What it says.
+        found: String,
+        /// What we read.
+        supported: String,
+    },
+    /// Tokens and merges do not make a tokenizer.
+    #[error("the GGUF's tokenizer cannot be built")]
+    Build(#[source] tokenizers::Error),
+    /// The model has no embedding for a token.
+    #[error("token `{}` has id {id}, but the model embeds {vocab_size} ids only", token.escape_debug())]
+    Id {
+        /// The token.
+        token: String,
+        /// Its id.
+        id: u32,
+        /// Rows of the embedding table.
+        vocab_size: usize,
+    },
+}
+
+impl TokenizerError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            TokenizerError::Read { .. } => return None,
+            TokenizerError::Json { .. } => "download tokenizer.json again, from the same revision as the weights",
+            TokenizerError::Metadata { .. } | TokenizerError::Build(_) => {
+                "download the GGUF file again; it may be cut short"
+            }
+            TokenizerError::Unsupported { .. } => {
+                "use the model's Hugging Face folder, whose tokenizer.json says all there is to say"
+            }
+            TokenizerError::Id { .. } => "take tokenizer and weights from one revision of one model",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! What can be wrong with a line of samples.
+
+use super::Task;
+
+/// Why a line is not a sample. `line` is 1-based.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// The input cannot be read on.
+    #[error("line {line}: cannot read the samples")]
+    Read {
+        /// The line that was being read.
+        line: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The line is not text.
+    #[error("line {line}: not UTF-8 at byte {byte} of the line")]
+    NotUtf8 {
+        /// Which line.
+        line: usize,
+        /// 1-based position in the line of the first bad byte.
+        byte: usize,
+    },
+    /// The line is not JSON.
+    #[error("line {line}: broken JSON at byte {column} of the line: {message}")]
+    Json {
+        /// Which line.
+        line: usize,
+        /// 1-based byte of the line at which the parser gave up.
+        column: usize,
+        /// What it expected.
+        message: String,
+    },
+    /// The line is JSON but not an object.
+    #[error("line {line}: expected a JSON object, found {found}")]
+    NotObject {
+        /// Which line.
+        line: usize,
+        /// What kind of value it is.
+        found: &'static str,
+    },
+    /// A required field is not there.
+    #[error("line {line}: field `{field}` is missing")]
+    Missing {
+        /// Which line.
+        line: usize,
+        /// Which field.
+        field: &'static str,
+    },
+    /// A field holds another kind of value.
+    #[error("line {line}: field `{field}` is {found}, expected a string")]
+    Type {
+        /// Which line.
+        line: usize,
+        /// Which field.
+        field: &'static str,
+        /// What kind of value it is.
+        found: &'static str,
+    },
+    /// A required text is blank.
+    #[error("line {line}: field `{field}` is empty")]
+    Empty {
+        /// Which line.
+        line: usize,
+        /// Which field.
+        field: &'static str,
+    },
+    /// A label that is not one.
+    #[error("line {line}: label is `{found}`, expected 1 (hallucinated), 0 (not) or null (unknown)")]
+    Label {
+        /// Which line.
+        line: usize,
+        /// The value as JSON.
+        found: String,
+    },
+    /// No task has this name.
+    #[error("line {line}: unknown task `{}`, expected one of {}", found.escape_debug(), Task::ALL.map(|t| format!("`{t}`")).join(", "))]
+    Task {
+        /// Which line.
+        line: usize,
+        /// The name.
+        found: String,
+    },
+    /// Two samples have one id.
+    #[error("line {line}: id `{}` was used in line {first} already", id.escape_debug())]
+    DuplicateId {
+        /// Which line.
+        line: usize,
+        /// The id.
+        id: String,
+        /// The line that had it first.
+        first: usize,
+    },
+}
+
+impl SampleError {
+    /// 1-based number of the line.
+    pub fn line(&self) -> usize {
+        match self {
+            SampleError::Read { line, .. }
+            | SampleError::NotUtf8 { line, .. }
+            | SampleError::Json { line, .. }
+            | SampleError::NotObject { line, .. }
+            | SampleError::Missing { line, .. }
+            | SampleError::Type { line, .. }
+            | SampleError::Empty { line, .. }
+            | SampleError::Label { line, .. }
+            | SampleError::Task { line, .. }
+            | SampleError::DuplicateId { line, .. } => *line,
+        }
+    }
+
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            SampleError::Read { .. } => return None,
+            SampleError::NotUtf8 { .. } => "convert the file to UTF-8, for example with iconv",
+            SampleError::Json { .. } | SampleError::NotObject { .. } => {
+                "every line is one JSON object; line feeds inside a string are written \\n"
+            }
+            SampleError::Missing { .. } | SampleError::Empty { .. } => {
+                "a sample needs `id`, `diff` and `text`, none of them blank"
+            }
+            SampleError::Type { .. } => "put the value in quotes, or null if it is optional and unknown",
+            SampleError::Label { .. } => "write 1, 0 or null; keep other ratings under a key of their own",
+            SampleError::Task { .. } => "leave the key out for `review`",
+            SampleError::DuplicateId { .. } => "rename one of the two; ids tell rows apart when a run is resumed",
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,84 @@
+use super::*;
+
+fn all(input: &[u8]) -> Vec<Result<Sample, SampleError>> {
+    read(input).collect()
+}
+
+fn only_error(line: &str) -> SampleError {
+    let mut results = all(line.as_bytes());
+    assert_eq!(results.len(), 1);
+    results.remove(0).unwrap_err()
+}
+
+#[test]
+fn a_full_sample_and_its_row() {
+    let line = r#"{"x": [1], "id": "a", "diff": "-a", "text": "t", "task": "commit", "label": 1, "group": "g", "generator": "m", "language": null, "rating": 0.1}"#;
+    let sample = read(line.as_bytes()).next().unwrap().unwrap();
+    assert_eq!((sample.task, sample.label, sample.group.as_str()), (Task::Commit, Some(true), "g"));
+    assert_eq!(
+        serde_json::to_string(&sample.to_row()).unwrap(),
+        r#"{"id":"a","task":"commit","generator":"m","language":null,"label":1,"label_type":null,"group":"g","reference":null,"x":[1],"rating":0.1}"#
+    );
+}
+
+#[test]
+fn defaults() {
+    let sample = read(&b"\xef\xbb\xbf\n {\"id\": \"a\", \"diff\": \"-a\\n+b\", \"text\": \"t\"}\r\n\n"[..])
+        .next()
+        .unwrap()
+        .unwrap();
+    // printf -- '-a\n+b' | sha256sum
+    assert_eq!(sample.group, "6ac335e92334b639");
+    assert_eq!(sample, Sample::new("a", "-a\n+b", "t"));
+    assert_eq!(sample.task, Task::Review);
+}
+
+#[test]
+fn labels() {
+    let label = |value: &str| {
+        let line = format!(r#"{{"id": "a", "diff": "-a", "text": "t", "label": {value}}}"#);
+        all(line.as_bytes()).remove(0).map(|sample| sample.label)
+    };
+    assert_eq!(label("1").unwrap(), Some(true));
+    assert_eq!(label("0.0").unwrap(), Some(false));
+    assert_eq!(label("null").unwrap(), None);
+    for bad in ["2", "-1", "0.5", "\"1\"", "true", "[]"] {
+        assert!(matches!(label(bad), Err(SampleError::Label { line: 1, found }) if found == bad), "{bad}");
+    }
+}
+
+#[test]
+fn a_bad_line_does_not_stop_the_next() {
+    let input = b"{\"id\": \"a\", \"diff\": \"-a\", \"text\": \"t\"}\n\
+        {\"id\": \"b\", \n\
+        \n\
+        {\"id\": \"\xff\"}\n\
+        {\"id\": \"a\", \"diff\": \"-a\", \"text\": \"t\"}\n\
+        {\"id\": \"c\", \"diff\": \"-a\", \"text\": \"t\"}";
+    let results = all(input);
+    assert!(results[0].is_ok());
+    assert!(matches!(results[1], Err(SampleError::Json { line: 2, column: 11, .. })), "{:?}", results[1]);
+    assert!(matches!(results[2], Err(SampleError::NotUtf8 { line: 4, byte: 9 })), "{:?}", results[2]);
+    assert!(matches!(&results[3], Err(SampleError::DuplicateId { line: 5, id, first: 1 }) if id == "a"));
+    assert_eq!(results[4].as_ref().unwrap().id, "c");
+    assert_eq!(results.len(), 5);
+    assert_eq!(results[1..4].iter().map(|r| r.as_ref().unwrap_err().line()).collect::<Vec<_>>(), [2, 4, 5]);
+}
+
+#[test]
+fn each_mistake_has_its_name() {
+    assert!(matches!(only_error("[1]"), SampleError::NotObject { found: "an array", .. }));
+    assert!(matches!(only_error(r#"{"id": "a", "text": "t"}"#), SampleError::Missing { field: "diff", .. }));
+    assert!(matches!(only_error(r#"{"id": 7}"#), SampleError::Type { field: "id", found: "a number", .. }));
+    assert!(matches!(only_error(r#"{"id": "a", "diff": " \n"}"#), SampleError::Empty { field: "diff", .. }));
+    assert!(matches!(only_error(r#"{"id": "a", "diff": "-a", "text": ""}"#), SampleError::Empty { field: "text", .. }));
+    let task = only_error(r#"{"id": "a", "diff": "-a", "text": "t", "task": "chat"}"#);
+    assert!(task.to_string().contains("`review`, `commit`"), "{task}");
+    let group = only_error(r#"{"id": "a", "diff": "-a", "text": "t", "group": {}}"#);
+    assert!(matches!(group, SampleError::Type { field: "group", found: "an object", .. }));
+    // The 23rd byte is the closing brace that comes instead of a value.
+    let json = only_error(r#"{"id": "é", "diff": }"#);
+    assert!(matches!(json, SampleError::Json { column: 22, .. }), "{json:?}");
+    // Hostile nesting is an error, not a stack overflow.
+    assert!(matches!(only_error(&"[".repeat(100_000)), SampleError::Json { .. }));
+}

@@ -1,0 +1,47 @@
+//! Why a text cannot become tokens.
+
+/// Why a text cannot become tokens.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokensError {
+    /// Too long even with all of the diff cut.
+    #[error(
+        "the response has {n_response} tokens and the prompt around the diff {n_instruction}, together more than the limit of \
+         {max_tokens}"
+    )]
+    TooLong {
+        /// Tokens of the response.
+        n_response: usize,
+        /// Tokens of the prompt without its diff.
+        n_instruction: usize,
+        /// The limit.
+        max_tokens: usize,
+    },
+    /// Nothing to score, or nothing to score it with.
+    #[error("the {part} has no tokens in this vocabulary")]
+    NoTokens {
+        /// `prompt` or `response`.
+        part: &'static str,
+    },
+    /// The tokenizer gave up.
+    #[error("the tokenizer failed")]
+    Tokenizer(#[source] tokenizers::Error),
+}
+
+impl TokensError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            TokensError::TooLong { .. } => {
+                Some("raise --max-tokens, or choose a model with a longer context; the response is never cut".into())
+            }
+            TokensError::NoTokens { part: "prompt" } => {
+                Some("the first token needs one before it: put some text before `{diff}` in the template".into())
+            }
+            TokensError::NoTokens { .. } => {
+                Some("check that the text is what the model's tokenizer was made for".into())
+            }
+            TokensError::Tokenizer(_) => None,
+        }
+    }
+}
