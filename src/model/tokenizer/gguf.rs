@@ -73,10 +73,10 @@ impl Pre {
     }
 }
 
-/// Builds the tokenizer that a GGUF file describes: byte-level BPE (`tokenizer.ggml.model` = `gpt2`) with one of the word
-/// rules `gpt-2`, `smollm`, `llama-bpe` and `qwen2`. Token types control and unknown become special tokens, user-defined
-/// ones are always one token. A BOS is added if `add_bos_token` says so; where it says nothing, as the family does:
-/// Llama 3 does.
+/// Builds the tokenizer that a GGUF file describes: byte-level BPE (`tokenizer.ggml.model` = `gpt2`) with one of the
+/// word rules `gpt-2`, `smollm`, `llama-bpe` and `qwen2`. Token types control and unknown become special tokens,
+/// user-defined ones are always one token. A BOS is added if `add_bos_token` says so; where it says nothing, as the
+/// family does: Llama 3 does.
 ///
 /// # Errors
 /// [`TokenizerError::Unsupported`] for another model or word rule, [`TokenizerError::Metadata`] for absent or misshapen
@@ -164,11 +164,11 @@ fn bos_template(content: &Content, tokens: &[&str]) -> Result<TemplateProcessing
     let id = value.and_then(integer).and_then(|id| u32::try_from(id).ok());
     let bos = id.and_then(|id| Some((id, *tokens.get(id as usize)?)));
     let (id, token) = bos.ok_or_else(|| unexpected(BOS, value, "the id of a token, since a BOS is to be added"))?;
-    let template = |error: String| TokenizerError::Build(error.into());
+    let failed = |error: String| TokenizerError::Build(error.into());
     TemplateProcessing::builder()
         .try_single(vec![token.to_owned(), "$A".to_owned()])
         .and_then(|builder| builder.special_tokens(vec![(token.to_owned(), id)]).build().map_err(|e| e.to_string()))
-        .map_err(template)
+        .map_err(failed)
 }
 
 /// Each token's type; all ordinary if the file does not say.
