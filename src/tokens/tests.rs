@@ -149,7 +149,8 @@ proptest! {
         };
         let Encoding { text, ids, spans, segments, n_prompt, .. } = &encoding;
         prop_assert!(text.ends_with(&response));
-        prop_assert_eq!([spans.len(), segments.len(), encoding.changed.len(), encoding.diff_lines.len()], [ids.len(); 4]);
+        let lengths = [spans.len(), segments.len(), encoding.changed.len(), encoding.diff_lines.len()];
+        prop_assert_eq!(lengths, [ids.len(); 4]);
         prop_assert!(max_tokens.is_none_or(|max| ids.len() <= max));
         prop_assert!(0 < *n_prompt && *n_prompt < ids.len());
         prop_assert_eq!(encoding.n_lost_bytes, 0);
@@ -162,7 +163,8 @@ proptest! {
         prop_assert_eq!(encoding.n_cut > 0, encoding.diff.len() < diff.len());
         for index in 0..ids.len() {
             let in_region = parsed.changed_spans().iter().any(|region| {
-                let region = region.start + encoding.diff.start..(region.end + encoding.diff.start).min(encoding.diff.end);
+                let Range { start, end } = encoding.diff;
+                let region = region.start + start..(region.end + start).min(end);
                 shared(&region, &spans[index]) > 0
             });
             prop_assert_eq!(encoding.changed[index], in_region && index < *n_prompt);
