@@ -1,9 +1,9 @@
 //! Unified diffs and bare hunks as lines with byte spans.
 //!
-//! A line belongs to a change if it starts with `+` or `-` inside a hunk. A hunk opens at a line that starts with `@@` and
-//! closes at `diff --git `; a text without any `@@` is one hunk. Where a hunk header promises counts they are held to,
-//! and once they are met a file header (`--- a`, `+++ b`, `@@`) or a mail signature closes the hunk as well: only the
-//! counts can tell such a header from a removed line that reads `-- a`.
+//! A line belongs to a change if it starts with `+` or `-` inside a hunk. A hunk opens at a line that starts with `@@`
+//! and closes at `diff --git `; a text without any `@@` is one hunk. Where a hunk header promises counts they are held
+//! to, and once they are met a file header (`--- a`, `+++ b`, `@@`) or a mail signature closes the hunk as well: only
+//! the counts can tell such a header from a removed line that reads `-- a`.
 
 mod names;
 
@@ -321,13 +321,15 @@ pub enum DiffError {
 impl DiffError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            DiffError::Empty => "give a unified diff or one hunk of it; to leave merges without changes out, filter them before".into(),
+        let hint = match self {
+            DiffError::Empty => "give a unified diff or one hunk of it",
             DiffError::HunkCount { .. } => {
-                "the diff was cut, stripped or edited: produce it again, or drop the `@@` line to have it read as a bare hunk".into()
+                "the diff was cut, stripped or edited: produce it again, or drop its `@@` line to have it read as a bare \
+                 hunk"
             }
-            DiffError::Combined { .. } => "choose a parent: `git diff REV^1 REV`, or `git show -m --first-parent REV`".into(),
-        })
+            DiffError::Combined { .. } => "choose a parent: `git diff REV^1 REV`, or `git show -m --first-parent REV`",
+        };
+        Some(hint.to_owned())
     }
 }
 

@@ -19,8 +19,8 @@ const BUILTIN: [(&str, &str); 4] = [
         "review",
         "Below is an instruction that describes a task, paired with an input that provides further context. \
          Write an Output that appropriately completes the request.\n\n\
-         ### Instruction: Review the code diff and provide a constructive comment highlighting any issues and suggesting \
-         improvements.\n\n### Input:\nCode diff: {diff}\n\n### Output:\n",
+         ### Instruction: Review the code diff and provide a constructive comment highlighting any issues and \
+         suggesting improvements.\n\n### Input:\nCode diff: {diff}\n\n### Output:\n",
     ),
     (
         "commit",
@@ -31,8 +31,8 @@ const BUILTIN: [(&str, &str); 4] = [
     ),
     (
         "review-zero-shot",
-        "Below is a code diff submitted during a code review process. Please write a code review comment within 50 words \
-         to identify the concerns and suggest improvements.\n[code_diff]: {diff}\n\
+        "Below is a code diff submitted during a code review process. Please write a code review comment within 50 \
+         words to identify the concerns and suggest improvements.\n[code_diff]: {diff}\n\
          Respond only with valid JSON. Do not write an introduction or summary.\n",
     ),
     (
@@ -191,8 +191,8 @@ mod tests {
         let review = Template::for_task(Task::Review).text();
         assert_eq!(
             review,
-            "Below is an instruction that describes a task, paired with an input that provides further context. Write an \
-             Output that appropriately completes the request.\n\n### Instruction: Review the code diff and provide a \
+            "Below is an instruction that describes a task, paired with an input that provides further context. \
+             Write an Output that appropriately completes the request.\n\n### Instruction: Review the code diff and provide a \
              constructive comment highlighting any issues and suggesting improvements.\n\n### Input:\nCode diff: \
              {diff}\n\n### Output:\n"
         );

@@ -1,7 +1,7 @@
 //! Token ids with byte spans, segments and line kinds.
 //!
-//! ids are the tokens of prompt and response encoded together, as the model would read them. Every token knows its bytes
-//! in that text, and with them its segment and whether it is part of a changed line.
+//! ids are the tokens of prompt and response encoded together, as the model would read them. Every token knows its
+//! bytes in that text, and with them its segment and whether it is part of a changed line.
 
 mod error;
 mod fit;
@@ -100,8 +100,8 @@ pub struct Encoding {
     pub segments: Vec<Segment>,
     /// Whether the token is in a changed line, by the rule asked for; false for the response.
     pub changed: Vec<bool>,
-    /// Index in [`Diff::lines`] of the line a diff token is from. Of several lines a changed one goes first for a changed
-    /// token, then the one with most of its bytes.
+    /// Index in [`Diff::lines`] of the line a diff token is from. Of several lines a changed one goes first for a
+    /// changed token, then the one with most of its bytes.
     pub diff_lines: Vec<Option<usize>>,
     /// N: how many of the tokens are the prompt's. At least 1, and less than S.
     pub n_prompt: usize,
@@ -134,12 +134,12 @@ impl Encoding {
 
 /// Encodes the prompt for `diff` and the `response` together.
 ///
-/// Reading special-token text or not is a setting of the tokenizer; one that is set the other way is copied for the call
-/// (milliseconds), so set it once: the loaders of [`crate::model::tokenizer`] set it to the default here.
+/// Reading special-token text or not is a setting of the tokenizer; one that is set the other way is copied for the
+/// call (milliseconds), so set it once: the loaders of [`crate::model::tokenizer`] set it to the default here.
 ///
 /// # Errors
-/// [`TokensError::TooLong`] if prompt and response exceed `max_tokens` even without the diff, [`TokensError::NoTokens`] if
-/// the prompt or the response has no tokens, [`TokensError::Tokenizer`] if the tokenizer fails.
+/// [`TokensError::TooLong`] if prompt and response exceed `max_tokens` even without the diff, [`TokensError::NoTokens`]
+/// if the prompt or the response has no tokens, [`TokensError::Tokenizer`] if the tokenizer fails.
 pub fn encode(
     tokenizer: &Tokenizer,
     template: &Template,

@@ -55,7 +55,8 @@ fn plain_files_are_told_apart_by_the_counts() {
 
 #[test]
 fn a_patch_mail_is_header_around_its_hunks() {
-    let text = "From 1234 Mon\nSubject: [PATCH] x\n\n---\n a | 2 +-\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n-- \n2.39.0\n\n";
+    let text = "From 1234 Mon\nSubject: [PATCH] x\n\n---\n a | 2 +-\n\
+diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n-- \n2.39.0\n\n";
     assert_eq!(changed(text, ChangedBytes::default()), ["-x", "+y"]);
 }
 

@@ -1,7 +1,7 @@
 //! tokenizer.json or GGUF metadata to a tokenizer.
 //!
-//! Both ways give one that pads and truncates nothing, draws nothing at random, and reads special-token text in its input as
-//! ordinary text.
+//! Both ways give one that pads and truncates nothing, draws nothing at random, and reads special-token text in its
+//! input as ordinary text.
 
 mod gguf;
 
@@ -36,8 +36,8 @@ fn settle(mut tokenizer: Tokenizer) -> Result<Tokenizer, tokenizers::Error> {
     Ok(tokenizer)
 }
 
-/// Checks that every id of the tokenizer has a row in an embedding table of `vocab_size` rows. A table with rows to spare is
-/// usual: they are padding.
+/// Checks that every id of the tokenizer has a row in an embedding table of `vocab_size` rows. A table with rows to
+/// spare is usual: they are padding.
 ///
 /// # Errors
 /// [`TokenizerError::Id`] names the largest id.

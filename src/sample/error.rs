@@ -75,7 +75,10 @@ pub enum SampleError {
         found: String,
     },
     /// No task has this name.
-    #[error("line {line}: unknown task `{}`, expected one of {}", found.escape_debug(), Task::ALL.map(|t| format!("`{t}`")).join(", "))]
+    #[error(
+        "line {line}: unknown task `{}`, expected one of {}",
+        found.escape_debug(), Task::ALL.map(|task| format!("`{task}`")).join(", ")
+    )]
     Task {
         /// Which line.
         line: usize,

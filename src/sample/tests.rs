@@ -12,12 +12,17 @@ fn only_error(line: &str) -> SampleError {
 
 #[test]
 fn a_full_sample_and_its_row() {
-    let line = r#"{"x": [1], "id": "a", "diff": "-a", "text": "t", "task": "commit", "label": 1, "group": "g", "generator": "m", "language": null, "rating": 0.1}"#;
+    let line = r#"{"x": [1], "id": "a", "diff": "-a", "text": "t", "task": "commit", "label": 1,
+        "group": "g", "generator": "m", "language": null, "rating": 0.1}"#
+        .replace('\n', "");
     let sample = read(line.as_bytes()).next().unwrap().unwrap();
     assert_eq!((sample.task, sample.label, sample.group.as_str()), (Task::Commit, Some(true), "g"));
     assert_eq!(
         serde_json::to_string(&sample.to_row()).unwrap(),
-        r#"{"id":"a","task":"commit","generator":"m","language":null,"label":1,"label_type":null,"group":"g","reference":null,"x":[1],"rating":0.1}"#
+        concat!(
+            r#"{"id":"a","task":"commit","generator":"m","language":null,"label":1,"label_type":null,"#,
+            r#""group":"g","reference":null,"x":[1],"rating":0.1}"#
+        )
     );
 }
 

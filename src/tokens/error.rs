@@ -6,8 +6,8 @@
 pub enum TokensError {
     /// Too long even with all of the diff cut.
     #[error(
-        "the response has {n_response} tokens and the prompt around the diff {n_instruction}, together more than the limit of \
-         {max_tokens}"
+        "the response has {n_response} tokens and the prompt around the diff {n_instruction}, \
+         together more than the limit of {max_tokens}"
     )]
     TooLong {
         /// Tokens of the response.

@@ -48,8 +48,8 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// Cuts the diff from its end, at a token's first byte. Tokens near a cut may come out otherwise than in the whole, so
-    /// the count is taken anew after each cut; each try keeps fewer tokens than the last, which ends the search.
+    /// Cuts the diff from its end, at a token's first byte. Tokens near a cut may come out otherwise than in the whole,
+    /// so the count is taken anew after each cut; each try keeps fewer tokens than the last, which ends the search.
     fn cut(&self, diff: &str, limit: usize, whole: &Prompt, tokens: &Joined) -> Result<Fitted, TokensError> {
         let starts: Vec<usize> = tokens.tokens.spans[..tokens.n_prompt]
             .iter()

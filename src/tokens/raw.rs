@@ -36,8 +36,8 @@ impl RawTokens {
         Ok(tokens)
     }
 
-    /// Turns offsets into spans, so that blanks trimmed before a token are its own; the bytes before tokens that are not
-    /// blank, which no token has.
+    /// Turns offsets into spans, so that blanks trimmed before a token are its own; the bytes before tokens that are
+    /// not blank, which no token has.
     fn place(&mut self, text: &str, offsets: &[(usize, usize)]) -> usize {
         let (mut previous, mut n_lost) = (0, 0);
         for (&(start, end), &added) in offsets.iter().zip(&self.added) {

@@ -95,9 +95,10 @@ fn the_response_is_never_cut() {
 
 #[test]
 fn a_first_token_needs_one_before_it() {
-    let options = EncodeOptions { max_tokens: Some(3), ..Default::default() };
-    let error = run(&SMOLLM, "{diff}", "-a = 1\n+a = 2", "one two", options);
-    assert!(matches!(error, Ok(_) | Err(TokensError::NoTokens { part: "prompt" } | TokensError::TooLong { .. })));
+    let whole = run(&SMOLLM, "{diff}", "-a = 1\n+a = 2\n", "one two", EncodeOptions::default()).unwrap();
+    let options = EncodeOptions { max_tokens: Some(whole.n_response()), ..Default::default() };
+    let none_left = run(&SMOLLM, "{diff}", "-a = 1\n+a = 2\n", "one two", options);
+    assert!(matches!(none_left, Err(TokensError::NoTokens { part: "prompt" })), "{none_left:?}");
     let empty = run(&SMOLLM, "{diff}", "-a", "", EncodeOptions::default());
     assert!(matches!(empty, Err(TokensError::NoTokens { part: "response" })));
 }
@@ -142,12 +143,14 @@ proptest! {
                 prop_assert!(n_response + n_instruction > max_tokens);
                 return Ok(());
             }
-            // Cut to nothing, a template that begins with its diff still has its line feeds: only blank responses are left.
+            // Cut to nothing, a template that begins with its diff still has its line feeds: only blank responses are
+            // left.
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         };
         let Encoding { text, ids, spans, segments, n_prompt, .. } = &encoding;
         prop_assert!(text.ends_with(&response));
-        prop_assert_eq!([spans.len(), segments.len(), encoding.changed.len(), encoding.diff_lines.len()], [ids.len(); 4]);
+        let lengths = [spans.len(), segments.len(), encoding.changed.len(), encoding.diff_lines.len()];
+        prop_assert_eq!(lengths, [ids.len(); 4]);
         prop_assert!(max_tokens.is_none_or(|max| ids.len() <= max));
         prop_assert!(0 < *n_prompt && *n_prompt < ids.len());
         prop_assert_eq!(encoding.n_lost_bytes, 0);
@@ -160,7 +163,8 @@ proptest! {
         prop_assert_eq!(encoding.n_cut > 0, encoding.diff.len() < diff.len());
         for index in 0..ids.len() {
             let in_region = parsed.changed_spans().iter().any(|region| {
-                let region = region.start + encoding.diff.start..(region.end + encoding.diff.start).min(encoding.diff.end);
+                let Range { start, end } = encoding.diff;
+                let region = region.start + start..(region.end + start).min(end);
                 shared(&region, &spans[index]) > 0
             });
             prop_assert_eq!(encoding.changed[index], in_region && index < *n_prompt);

@@ -31,9 +31,14 @@ const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
 const BOS: &str = "tokenizer.ggml.bos_token_id";
 
 /// The words of Llama 3; Qwen 2 has the same but for single digits.
-const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const QWEN2_WORDS: &str =
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const LLAMA3_WORDS: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+const QWEN2_WORDS: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
 
 /// The rule that splits a text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +78,10 @@ impl Pre {
     }
 }
 
-/// Builds the tokenizer that a GGUF file describes: byte-level BPE (`tokenizer.ggml.model` = `gpt2`) with one of the word
-/// rules `gpt-2`, `smollm`, `llama-bpe` and `qwen2`. Token types control and unknown become special tokens, user-defined
-/// ones are always one token. A BOS is added if `add_bos_token` says so; where it says nothing, as the family does:
-/// Llama 3 does.
+/// Builds the tokenizer that a GGUF file describes: byte-level BPE (`tokenizer.ggml.model` = `gpt2`) with one of the
+/// word rules `gpt-2`, `smollm`, `llama-bpe` and `qwen2`. Token types control and unknown become special tokens,
+/// user-defined ones are always one token. A BOS is added if `add_bos_token` says so; where it says nothing, as the
+/// family does: Llama 3 does.
 ///
 /// # Errors
 /// [`TokenizerError::Unsupported`] for another model or word rule, [`TokenizerError::Metadata`] for absent or misshapen
@@ -164,11 +169,11 @@ fn bos_template(content: &Content, tokens: &[&str]) -> Result<TemplateProcessing
     let id = value.and_then(integer).and_then(|id| u32::try_from(id).ok());
     let bos = id.and_then(|id| Some((id, *tokens.get(id as usize)?)));
     let (id, token) = bos.ok_or_else(|| unexpected(BOS, value, "the id of a token, since a BOS is to be added"))?;
-    let template = |error: String| TokenizerError::Build(error.into());
+    let failed = |error: String| TokenizerError::Build(error.into());
     TemplateProcessing::builder()
         .try_single(vec![token.to_owned(), "$A".to_owned()])
         .and_then(|builder| builder.special_tokens(vec![(token.to_owned(), id)]).build().map_err(|e| e.to_string()))
-        .map_err(template)
+        .map_err(failed)
 }
 
 /// Each token's type; all ordinary if the file does not say.
