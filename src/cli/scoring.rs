@@ -1,6 +1,6 @@
 //! The arguments that every verb with a model shares: which model, on what, with which settings.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
@@ -43,8 +43,7 @@ impl ModelArgs {
     /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
     pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
         let bar = super::progress::bytes();
-        let options =
-            ResolveOptions { offline: self.offline, progress: Some(Arc::new(onto(&bar))), ..ResolveOptions::default() };
+        let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
         let mut files = self
             .model
             .iter()
