@@ -249,7 +249,7 @@ mod tests {
         fn any_rows_of_two_classes_converge_to_where_the_residuals_cancel(
             values in proptest::collection::vec((-3i8..=3, -1.0f64..1.0, any::<bool>()), 4..80),
             magnitude in -8i32..9,
-            l2 in prop_oneof![Just(1e-3), Just(1.0), Just(1e3)],
+            l2 in prop_oneof![Just(0.0), Just(1e-3), Just(1.0), Just(1e3), Just(1e12)],
         ) {
             let mut labels: Vec<bool> = values.iter().map(|v| v.2).collect();
             (labels[0], labels[1]) = (true, false);
@@ -259,11 +259,13 @@ mod tests {
                 _ => 5.0 - 2.0 * values[i].1, // collinear
             });
             let fitted = fit_logistic(x.view(), &labels, l2).unwrap();
-            prop_assert!(fitted.converged, "gradient {}", fitted.gradient);
+            // equal columns or separated classes have no single optimum without a penalty; the fit must still end
+            prop_assert!(fitted.converged || l2 == 0.0, "gradient {}", fitted.gradient);
             // the intercept is not penalised, so the probabilities add up to the positives: its gradient is zero
             let sum: f64 = x.outer_iter().map(|row| fitted.predict(&row.to_vec())).sum();
             let n_positive = labels.iter().filter(|l| **l).count() as f64;
-            prop_assert!((sum - n_positive).abs() <= 1.1e-6 * labels.len() as f64, "{sum} of {n_positive}");
+            let off = (sum - n_positive).abs();
+            prop_assert!(!fitted.converged || off <= 1.1e-6 * labels.len() as f64, "{sum} of {n_positive}");
         }
     }
 
