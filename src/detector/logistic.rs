@@ -127,17 +127,7 @@ pub fn fit_logistic(features: ArrayView2<f64>, labels: &[bool], l2: f64) -> Resu
 
     let n = labels.len() as f64;
     let dataset = DatasetBase::new(standardised, Array1::from(labels.to_vec()));
-    // Close to the optimum the solver's line search, which has no limit of its own, can go on for ever on differences
-    // that rounding makes. So it is asked for a rough answer, and Newton steps finish it.
-    let rough = LogisticRegression::default()
-        .alpha(l2)
-        .max_iterations(100)
-        .gradient_tolerance(ROUGH_GRADIENT * n)
-        .fit(&dataset)
-        .map_err(DetectorError::Solver)?;
-    // The larger class is the solver's positive one.
-    let sign = if rough.labels().pos.class { 1.0 } else { -1.0 };
-    let mut weights: Array1<f64> = rough.params().iter().chain([&rough.intercept()]).map(|w| sign * w).collect();
+    let mut weights = rough_weights(&dataset, l2)?;
     if weights.iter().any(|w| !w.is_finite()) {
         weights.fill(0.0);
     }
@@ -148,6 +138,22 @@ pub fn fit_logistic(features: ArrayView2<f64>, labels: &[bool], l2: f64) -> Resu
     // + 0.0 turns the negative zero of a feature without weight into zero
     let coefficients: Vec<f64> = weights.iter().take(features.ncols()).map(|w| w + 0.0).collect();
     Ok(Logistic { scaling, coefficients, intercept: weights[features.ncols()], l2, converged, gradient })
+}
+
+/// The weights `[F + 1]`, intercept last, at which linfa's solver meets [`ROUGH_GRADIENT`].
+///
+/// Close to the optimum its line search, which has no limit of its own, can go on for ever on differences that rounding
+/// makes. So it is asked for a rough answer only.
+fn rough_weights(dataset: &DatasetBase<Array2<f64>, Array1<bool>>, l2: f64) -> Result<Array1<f64>, DetectorError> {
+    let rough = LogisticRegression::default()
+        .alpha(l2)
+        .max_iterations(100)
+        .gradient_tolerance(ROUGH_GRADIENT * dataset.records().nrows() as f64)
+        .fit(dataset)
+        .map_err(DetectorError::Solver)?;
+    // The larger class is the solver's positive one.
+    let sign = if rough.labels().pos.class { 1.0 } else { -1.0 };
+    Ok(rough.params().iter().chain([&rough.intercept()]).map(|w| sign * w).collect())
 }
 
 /// The penalised loss as a function of the weights `[F + 1]`, the intercept last.
@@ -293,6 +299,9 @@ mod tests {
                 let fitted = fit_logistic(x.view(), &labels, 1.0).unwrap();
                 assert!(fitted.coefficients[0] > 0.0, "{n_positive} positives, first: {positives_first}");
                 assert!(fitted.predict(&[5.0]) > 0.5 && fitted.predict(&[0.0]) < 0.5);
+                // Newton steps would mend a wrong start: look at it itself
+                let dataset = DatasetBase::new(x - 2.0, Array1::from(labels));
+                assert!(rough_weights(&dataset, 1.0).unwrap()[0] > 0.0, "{n_positive} positives, {positives_first}");
             }
         }
     }
