@@ -19,6 +19,7 @@ pub mod model;
 pub mod prompt;
 pub mod sample;
 pub mod scorer;
+pub mod self_check;
 pub mod table;
 pub mod tokens;
 pub mod uncertainty;

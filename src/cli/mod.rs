@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod completions;
+mod demo;
+mod doctor;
 mod eval;
+mod explain;
 mod fit;
 mod merge;
 mod models;
@@ -32,8 +36,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Try everything once: fetch the default model, score bundled examples, fit, print the table
+    Demo(Box<demo::Args>),
     /// Score samples with a model and write a feature table
     Score(Box<score::Args>),
+    /// Show one diff and one text token by token
+    Explain(Box<explain::Args>),
     /// Fit a detector to a labelled feature table
     Fit(fit::Args),
     /// Print ROC-AUC tables for a labelled feature table
@@ -42,17 +50,25 @@ enum Command {
     Merge(merge::Args),
     /// List, fetch and describe models
     Models(models::Args),
+    /// Load a model and check its gradients against differences
+    Doctor(doctor::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
 }
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
+        Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Completions(args) => completions::run(args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -81,4 +97,12 @@ fn report(error: &anyhow::Error) {
 #[expect(clippy::print_stderr, reason = "notes go beside the data")]
 fn note(text: &str) {
     eprintln!("{text}");
+}
+
+/// Prints styled text to stdout; styles are left out where it is no terminal or `NO_COLOR` is set.
+fn print_styled(text: &str) -> anyhow::Result<()> {
+    use std::io::IsTerminal;
+    let stdout = std::io::stdout();
+    let plain = !stdout.is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    rows::print(&if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() })
 }

@@ -67,6 +67,12 @@ impl Decoder {
         c.num_hidden_layers * c.hidden_size * (2 * heads + 2 * kv + 3 * c.intermediate_size)
     }
 
+    /// Number of parameters that are multiplied by, norms and biases left out; a tied table counts once.
+    pub fn n_parameters(&self) -> usize {
+        let table = self.config.vocab_size * self.config.hidden_size;
+        self.n_block_parameters() + if self.config.tie_word_embeddings { table } else { 2 * table }
+    }
+
     /// Positional tables for a sequence of `s` tokens.
     pub fn rotary(&self, s: usize) -> Result<Rotary> {
         Rotary::new(&self.config, s, &self.embeddings)
