@@ -64,8 +64,10 @@ def scores(matrix, n, changed, in_diff):
         "changed": max_mean(matrix, rows(lambda i: changed[i])),
         "unchanged": max_mean(matrix, rows(lambda i: not changed[i])),
         "target": max_mean(matrix, range(n, len(matrix))),
-        "source_diff_scope": max_mean(matrix, rows(lambda i: in_diff[i])),
-        "unchanged_diff_scope": max_mean(matrix, rows(lambda i: in_diff[i] and not changed[i])),
+        "alt": {
+            "source_diff_scope": max_mean(matrix, rows(lambda i: in_diff[i])),
+            "unchanged_diff_scope": max_mean(matrix, rows(lambda i: in_diff[i] and not changed[i])),
+        },
     }
 
 
@@ -135,7 +137,11 @@ def case_of(sample, model, tokenizer, explainer):
         "changed_mask": changed,
         "diff_scope_mask": in_diff,
         "step": {name: arr(step[name]) for name in ("logprob", "logit", "probability", "entropy")},
-        "sequence": {f"mean_{name}": num(step[name].double().mean()) for name in step},
+        "sequence": {
+            "mean_logprob": num(step["logprob"].double().mean()),
+            "seq_logprob_table2": num(-step["logprob"].double().mean()),
+            **{f"seq_{name}": num(step[name].double().mean()) for name in INSEQ_STEPS},
+        },
         "scores": {fn: {k: scores(m, n, changed, in_diff) for k, m in kinds.items()} for fn, kinds in matrices.items()},
         "inseq_vs_single_pass_rel_diff": noise,
         "attribution": {fn: {k: arr(m) for k, m in kinds.items()} for fn, kinds in matrices.items()},
