@@ -40,6 +40,16 @@ MATRIX_RTOL, MATRIX_ATOL, STEP_ATOL = 1e-4, 1e-7, 1e-4
 STEP_NAMES = ("logprob", "logit", "probability", "entropy")
 MATMUL_ROWS = 1024  # as many rows as a batched backward pass would feed a layer: torch near its best
 
+# Runs a command and adds a line with its peak memory. It needs a small process in between: on Linux a child starts with
+# the peak of the process that started it, which here would be Inseq's.
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print()
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
 
 def tokens_of(sample, tokenizer):
     """Token ids of prompt + text, the number of prompt tokens, and the reason (or None) why to leave the sample out."""
@@ -90,7 +100,7 @@ def matmul_flops_per_second(config):
         for weight in shapes:
             torch.mm(inputs[weight.shape[0]], weight)
         best = min(best, time.perf_counter() - start)
-    return sum(2 * MATMUL_ROWS * w.numel() for w in shapes) / best
+    return sum(2 * MATMUL_ROWS * weight.numel() for weight in shapes) / best
 
 
 def linear_shapes(config, head_dim):
@@ -111,12 +121,15 @@ def floor_flops(config, n_prompt, n_response):
 
 
 def run_veridiff(args, sample):
+    """The answer of `veridiff explain --json`, and the peak memory of that run in GB."""
     command = [args.veridiff, "explain", "--model", args.gguf, "--input", args.data, "--id", sample["id"], "--json"]
     env = dict(os.environ, RAYON_NUM_THREADS=str(args.threads), NO_COLOR="1")
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=False)
+    launched = [sys.executable, "-I", "-S", "-c", LAUNCHER, *command]
+    done = subprocess.run(launched, env=env, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    answer, peak = done.stdout.rstrip().rsplit("\n", 1)
+    return json.loads(answer), gigabytes(int(peak))
 
 
 def worst_difference(what, got, want, rtol, atol):
@@ -137,7 +150,7 @@ def worst_difference(what, got, want, rtol, atol):
 def measure(args, model, explainer, sample, ids, n_prompt):
     """Run both on one sample, compare everything, then report."""
     name = sample["id"]
-    ours = run_veridiff(args, sample)
+    ours, peak_gb = run_veridiff(args, sample)
     if ours["token_ids"] != ids or ours["n_prompt_tokens"] != n_prompt:
         raise SystemExit(f"{name}: token ids or the number of prompt tokens differ from the reference's")
 
@@ -165,15 +178,15 @@ def measure(args, model, explainer, sample, ids, n_prompt):
         "veridiff_forward_s": timing["forward"] / 1000,
         "veridiff_attribution_s": timing["attribution"] / 1000,
         "ratio": inseq_s / (timing["total"] / 1000),
+        "veridiff_peak_rss_gb": peak_gb,
         "matrix_error": matrix_error,
         "step_error": step_error,
         "floor_flop": floor_flops(model.config, n_prompt, n_response),
     }
 
 
-def peak_rss_gb(who):
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB elsewhere
-    return resource.getrusage(who).ru_maxrss * unit / 1e9
+def gigabytes(max_rss):
+    return max_rss * (1 if sys.platform == "darwin" else 1024) / 1e9  # ru_maxrss is in bytes there, in KiB elsewhere
 
 
 def main():
@@ -222,8 +235,8 @@ def main():
         "min_ratio": min(row["ratio"] for row in rows),
         "median_share_of_floor": median("share_of_floor"),
         "matmul_gflops": rate / 1e9,
-        "peak_rss_gb_inseq": peak_rss_gb(resource.RUSAGE_SELF),
-        "peak_rss_gb_veridiff": peak_rss_gb(resource.RUSAGE_CHILDREN),
+        "peak_rss_gb_inseq": gigabytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss),
+        "peak_rss_gb_veridiff": max(row["veridiff_peak_rss_gb"] for row in rows),
         "threads": args.threads,
         "load_average_at_start": load_at_start,
         "machine": platform.processor() or platform.machine(),
