@@ -4,48 +4,14 @@
 mod common;
 
 use candle_core::{DType, Device, Tensor};
-use common::{Case, assert_matrix, assert_vector, cases, decoder, fixture};
+use common::{cases, check_case, decoder, fixture};
 use veridiff::{
     aggregate::aggregate,
     attribution::{AttributedFn, Fold, attribute},
-    model::decoder::Decoder,
     uncertainty::step_scores,
 };
 
 const ARCHITECTURES: [&str; 4] = ["llama_untied", "llama_tied", "qwen2", "qwen3"];
-
-fn check_case(decoder: &Decoder, case: &Case) {
-    for (name, attributed_fn) in [("probability", AttributedFn::Probability), ("logit", AttributedFn::Logit)] {
-        let got = attribute(decoder, &case.full_ids, case.n_source, attributed_fn).expect("attribution");
-        // step scores: 1e-4 absolute (specification, section 11)
-        let step = &case.step;
-        for (what, got, want) in [
-            ("logprob", &got.scores.logprob, &step.logprob),
-            ("logit", &got.scores.logit, &step.logit),
-            ("probability", &got.scores.probability, &step.probability),
-            ("entropy", &got.scores.entropy, &step.entropy),
-        ] {
-            assert_vector(&format!("{}: {what}", case.name), got, want, 1e-4);
-        }
-        for (kind, fold, normalize) in [("l2", Fold::L2, false), ("l2_norm", Fold::L2, true), ("dot", Fold::Dot, false)]
-        {
-            let what = format!("{}: {name} {kind}", case.name);
-            let matrix = got.matrix(fold, normalize);
-            assert_matrix(&what, &matrix, &case.attribution[name][kind]);
-            let scores = &case.scores[name][kind];
-            let a = aggregate(&matrix, &case.changed_mask, &case.diff_scope_mask);
-            for (which, got, want) in [
-                ("source", a.source, scores.source),
-                ("changed", a.changed, scores.changed),
-                ("unchanged", a.unchanged, scores.unchanged),
-                ("target", a.target, scores.target),
-            ] {
-                let bound = 1e-4 * want.abs() + 1e-7;
-                assert!((got - want).abs() <= bound, "{what}: {which} is {got}, want {want} within {bound:e}");
-            }
-        }
-    }
-}
 
 #[test]
 fn tiny_models_match_the_reference() {

@@ -10,7 +10,8 @@ use std::{
 use candle_core::{DType, Device};
 use serde::{Deserialize, Deserializer};
 use veridiff::{
-    attribution::Matrix,
+    aggregate::aggregate,
+    attribution::{AttributedFn, Fold, Matrix, attribute},
     model::{
         decoder::Decoder,
         source::{ResolveOptions, resolve},
@@ -26,6 +27,9 @@ pub fn fixture(name: &str) -> PathBuf {
 #[derive(Debug, Deserialize)]
 pub struct Case {
     pub name: String,
+    pub prompt: String,
+    pub target: String,
+    pub diff: String,
     pub full_ids: Vec<u32>,
     pub n_source: usize,
     pub n_target: usize,
@@ -105,4 +109,38 @@ pub fn assert_matrix(what: &str, got: &Matrix, want: &[Vec<Option<f64>>]) {
     }
     assert!(largest > 0.0, "{what}: the reference is all zero");
     eprintln!("{what}: worst error uses {:.1}% of the bound", worst * 100.0);
+}
+
+/// Every number of a case: step scores, matrices under each fold, aggregates.
+pub fn check_case(decoder: &Decoder, case: &Case) {
+    for (name, attributed_fn) in [("probability", AttributedFn::Probability), ("logit", AttributedFn::Logit)] {
+        let got = attribute(decoder, &case.full_ids, case.n_source, attributed_fn).expect("attribution");
+        // step scores: 1e-4 absolute (specification, section 11)
+        let step = &case.step;
+        for (what, got, want) in [
+            ("logprob", &got.scores.logprob, &step.logprob),
+            ("logit", &got.scores.logit, &step.logit),
+            ("probability", &got.scores.probability, &step.probability),
+            ("entropy", &got.scores.entropy, &step.entropy),
+        ] {
+            assert_vector(&format!("{}: {what}", case.name), got, want, 1e-4);
+        }
+        for (kind, fold, normalize) in [("l2", Fold::L2, false), ("l2_norm", Fold::L2, true), ("dot", Fold::Dot, false)]
+        {
+            let what = format!("{}: {name} {kind}", case.name);
+            let matrix = got.matrix(fold, normalize);
+            assert_matrix(&what, &matrix, &case.attribution[name][kind]);
+            let scores = &case.scores[name][kind];
+            let a = aggregate(&matrix, &case.changed_mask, &case.diff_scope_mask);
+            for (which, got, want) in [
+                ("source", a.source, scores.source),
+                ("changed", a.changed, scores.changed),
+                ("unchanged", a.unchanged, scores.unchanged),
+                ("target", a.target, scores.target),
+            ] {
+                let bound = 1e-4 * want.abs() + 1e-7;
+                assert!((got - want).abs() <= bound, "{what}: {which} is {got}, want {want} within {bound:e}");
+            }
+        }
+    }
 }
