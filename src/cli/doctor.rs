@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Outcome, rows::print, scoring::ModelArgs};
+use super::{Outcome, note, rows::print, scoring::ModelArgs};
 use crate::self_check::{self, GradientCheck};
 
 /// Arguments of `veridiff doctor`.
@@ -58,14 +58,15 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         for check in &checks {
             let verdict = if check.passed() { "ok" } else { "WRONG" };
             print(&format!(
-                "  {:<11} vjp {:>12.5e}  difference {:>12.5e}  off by {:.2}% of the largest (bound {:.0}%)  {verdict}\n",
-                check.attributed_fn,
-                check.vjp,
-                check.difference,
-                check.error * 100.0,
-                check.tolerance * 100.0
+                "  {:<11} vjp {:>12.5e}  difference {:>12.5e}  off by {:.1e} of the largest (tolerance {:.0e})  {verdict}\n",
+                check.attributed_fn, check.vjp, check.difference, check.error, check.tolerance
             ))?;
         }
+    }
+    if !ok {
+        note(
+            "hint: try --dtype f32 or f64, whose differences are exact enough; if they fail too, do not trust attribution",
+        );
     }
     Ok(if ok { Outcome::Done } else { Outcome::SomeRowsFailed })
 }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, bail};
 
 use super::{
-    Outcome,
+    Outcome, UsageError, one_line,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
 };
@@ -80,7 +80,10 @@ impl Args {
             }
             (_, _, Some(revision), _) => commit(revision),
             (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
-            _ => bail!("nothing to explain: give --diff with --text, --input with --id, or --commit"),
+            _ => Err(UsageError::new(
+                "nothing to explain",
+                "give --diff FILE with --text FILE, --input FILE with --id ID, or --commit REV",
+            )),
         }
     }
 }
@@ -120,12 +123,20 @@ fn commit(revision: &str) -> anyhow::Result<Sample> {
 
 fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
     let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
-    let mut n = 0;
-    for sample in sample::read(BufReader::new(file)).flatten() {
-        n += 1;
-        if sample.id == id {
-            return Ok(sample);
+    let (mut n, mut unreadable) = (0, Vec::new());
+    for sample in sample::read(BufReader::new(file)) {
+        match sample {
+            Ok(sample) if sample.id == id => return Ok(sample),
+            Ok(_) => n += 1,
+            Err(error) => unreadable.push(error),
         }
     }
-    bail!("no sample `{id}` among the {n} of `{}`", input.display())
+    let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
+    Err(match unreadable.first() {
+        None => UsageError::new(problem, "ids are compared letter by letter"),
+        Some(first) => UsageError::new(
+            problem,
+            format!("{} of its lines cannot be read, the first: {}", unreadable.len(), one_line(first)),
+        ),
+    })
 }

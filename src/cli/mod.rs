@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::report::tables::printable;
+
 mod completions;
 mod demo;
 mod doctor;
@@ -80,23 +82,57 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints an error, its causes one a line, and how to mend it, to stderr.
-#[expect(clippy::print_stderr, reason = "this is the one place that prints errors")]
-fn report(error: &anyhow::Error) {
-    eprintln!("error: {error}");
-    for cause in error.chain().skip(1) {
-        eprintln!("  caused by: {cause}");
-    }
-    let hint = error.chain().find_map(|cause| cause.downcast_ref::<crate::Error>().and_then(crate::Error::hint));
-    if let Some(hint) = hint {
-        eprintln!("hint: {hint}");
+/// Something asked for that cannot be done, found by the command line itself, with how to mend it.
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
+struct UsageError {
+    problem: String,
+    hint: String,
+}
+
+impl UsageError {
+    fn new(problem: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        UsageError { problem: problem.into(), hint: hint.into() }.into()
     }
 }
 
-/// Tells the person something beside the data, on stderr.
-#[expect(clippy::print_stderr, reason = "notes go beside the data")]
+/// Prints an error, its causes one a line, and how to mend it, to stderr.
+fn report(error: &anyhow::Error) {
+    note(&format!("error: {error}"));
+    for cause in error.chain().skip(1) {
+        note(&format!("  caused by: {cause}"));
+    }
+    if let Some(hint) = error.chain().find_map(hint_of).or_else(|| error.chain().find_map(path_hint)) {
+        note(&format!("hint: {hint}"));
+    }
+}
+
+fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
+    usage.or_else(|| cause.downcast_ref::<crate::Error>().and_then(crate::Error::hint))
+}
+
+/// For errors of the system that nobody said more about.
+fn path_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let error = cause.downcast_ref::<std::io::Error>()?;
+    (error.kind() == std::io::ErrorKind::NotFound).then(|| "check the path; its folder must exist already".to_owned())
+}
+
+/// Tells the person something beside the data, on stderr. Messages quote files, which must not drive the terminal.
+#[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
 fn note(text: &str) {
-    eprintln!("{text}");
+    text.split('\n').for_each(|line| eprintln!("{}", printable(line)));
+}
+
+/// An error and its causes in one line.
+fn one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
 }
 
 /// Prints styled text to stdout; styles are left out where it is no terminal or `NO_COLOR` is set.

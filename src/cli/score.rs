@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use indicatif::ProgressBar;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -16,8 +16,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Outcome, note, progress,
-    rows::print,
+    Outcome, UsageError, note, one_line, progress,
+    rows::{offer, print},
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long, requires = "output")]
     resume: bool,
     /// Start anew, replacing the journal of an earlier run
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
     /// Print a summary of the run as JSON
     #[arg(long, requires = "output")]
@@ -104,9 +104,6 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let settings = args.settings.settings(features)?;
     let (samples, n_unreadable) = args.samples()?;
-    if samples.is_empty() {
-        bail!("no sample of `{}` is left to score", args.input.display());
-    }
     let scorers = args.model.scorers()?;
     let mut provenance = settings.provenance();
     scorers.iter().for_each(|scorer| provenance.extend(scorer.provenance().clone()));
@@ -138,9 +135,17 @@ impl Args {
                 Err(error) => {
                     n_unreadable += 1;
                     let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
-                    note(&format!("{}: {error}{hint}", self.input.display()));
+                    note(&format!("{}: {}{hint}", self.input.display(), one_line(&error)));
                 }
             }
+        }
+        let n_read = samples.len();
+        if n_read == 0 {
+            let problem = match n_unreadable {
+                0 => format!("`{}` holds no samples", self.input.display()),
+                n => format!("`{}` holds no samples: all {n} lines have faults", self.input.display()),
+            };
+            return Err(UsageError::new(problem, "one JSON object a line, with `id`, `diff` and `text`"));
         }
         if !self.clauses.is_empty() {
             samples = self.filtered(samples)?;
@@ -154,6 +159,10 @@ impl Args {
         if let Some(Shard { index, of }) = self.shard {
             let mine = samples.into_iter().enumerate().filter(|(i, _)| i % of == index - 1);
             samples = mine.map(|(_, sample)| sample).collect();
+        }
+        if samples.is_empty() {
+            let problem = format!("none of the {n_read} samples of `{}` is chosen", self.input.display());
+            return Err(UsageError::new(problem, "raise --limit or --sample, or make fewer shards than samples"));
         }
         Ok((samples, n_unreadable))
     }
@@ -180,21 +189,36 @@ struct Summary {
     n_cut: usize,
     n_tokens: u64,
     seconds: f64,
+    /// Why rows failed, the first [`TOLD`] of them.
+    failures: Vec<String>,
 }
+
+/// How many failed rows are told one by one; the table tells them all.
+const TOLD: usize = 5;
 
 impl Summary {
     /// Counts one row's columns, whoever computed them.
-    fn count(&mut self, columns: &Row) {
+    fn count(&mut self, id: &str, columns: &Row) {
         let status = |wanted: &str| {
             columns.iter().any(|(key, value)| key.starts_with("status@") && value.as_str() == Some(wanted))
         };
         self.n_rows += 1;
-        self.n_failed += usize::from(status("error"));
         self.n_cut += usize::from(status("cut"));
+        if status("error") {
+            self.n_failed += 1;
+            let mut errors = columns.iter().filter(|(key, _)| key.starts_with("error@"));
+            if let (Some(error), true) = (errors.find_map(|(_, value)| value.as_str()), self.failures.len() < TOLD) {
+                self.failures.push(format!("row `{id}`: {error}"));
+            }
+        }
     }
 
     fn tell(&self, args: &Args, n_unreadable: usize) -> anyhow::Result<()> {
         let n_new = self.n_rows - self.n_resumed;
+        self.failures.iter().for_each(|failure| note(failure));
+        if self.n_failed > self.failures.len() {
+            note(&format!("… and {} more; the `error@` columns have them", self.n_failed - self.failures.len()));
+        }
         if args.json {
             let summary = serde_json::json!({
                 "rows": self.n_rows,
@@ -265,8 +289,10 @@ impl Run<'_> {
         let bar = self.progress(samples);
         for (place, sample) in samples {
             let columns = self.columns(sample, &mut summary);
-            summary.count(&columns);
-            print(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns))))?;
+            summary.count(&sample.id, &columns);
+            if !offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns))))? {
+                break;
+            }
             summary.show(&bar, samples.len(), start, self.cost(sample));
         }
         bar.finish_and_clear();
@@ -284,8 +310,8 @@ impl Run<'_> {
         args: &Args,
     ) -> anyhow::Result<Summary> {
         let path = journal_path(output);
-        if args.overwrite && path.exists() {
-            std::fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))?;
+        if args.overwrite {
+            Journal::discard(&path).map_err(Error::from)?;
         }
         let (mut journal, finished) = if args.resume {
             Journal::resume(&path, &provenance).map_err(Error::from)?
@@ -316,7 +342,7 @@ impl Run<'_> {
                     columns
                 }
             };
-            summary.count(&columns);
+            summary.count(&sample.id, &columns);
             table.push(&Self::row(*place, sample, &columns));
             summary.show(&bar, samples.len(), start, self.cost(sample));
         }
@@ -324,7 +350,10 @@ impl Run<'_> {
         summary.seconds = start.elapsed().as_secs_f64();
         let table = table.finish(provenance).map_err(Error::from)?;
         table.write(output).map_err(Error::from).with_context(|| {
-            format!("nothing is lost: the rows are in `{}`; mend this and run again with --resume", path.display())
+            format!(
+                "the table is not written; its rows are safe in `{}`: mend this, run again with --resume",
+                path.display()
+            )
         })?;
         Ok(summary)
     }

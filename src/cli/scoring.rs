@@ -97,8 +97,10 @@ impl ModelArgs {
 
     fn device(&self) -> anyhow::Result<Device> {
         let ordinal = |text: &str| text.parse::<usize>().with_context(|| format!("`{text}` is not a device number"));
+        if self.device == "cpu" {
+            return Ok(Device::Cpu);
+        }
         let device = match self.device.split_once(':').unwrap_or((&self.device, "0")) {
-            ("cpu", _) => Ok(Device::Cpu),
             ("cuda", n) => Device::new_cuda(ordinal(n)?),
             ("metal", n) => Device::new_metal(ordinal(n)?),
             _ => bail!("unknown device `{}`; one of cpu, cuda[:n], metal", self.device),

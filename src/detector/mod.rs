@@ -221,6 +221,7 @@ impl DetectorError {
             WhereColumn { known, .. } => Some(format!("columns: {}", list(known))),
             WhereValue { column, known, .. } => Some(format!("values of `{column}`: {}", list(known))),
             NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
+            TooFewGroups { n_folds: 0 | 1, .. } => Some("ask for at least two folds".into()),
             TooFewGroups { .. } => Some("lower `--folds`, or label samples of more diffs".into()),
             Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
             Solver(_) => Some("raise `--l2`, or choose fewer features".into()),

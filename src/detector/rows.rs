@@ -8,7 +8,7 @@ use super::{DetectorError, Groups};
 use crate::{Result, table::Table};
 
 /// Column prefixes before `@` that say how scoring went and are no features.
-const NOT_FEATURES: [&str; 3] = ["status", "error", "boundary"];
+const NOT_FEATURES: [&str; 4] = ["status", "error", "boundary", "doubled_bos"];
 
 /// One condition on a column: `key=value`, `key=one,other` or `key!=value`. An empty value means a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -317,6 +317,9 @@ impl ModelError {
                  tokenizer.json, a .gguf file, or org/name[@revision]; NAME=SOURCE gives it a name"
                     .into()
             }
+            E::NotAModel { .. } => {
+                "a model is a folder with config.json, tokenizer.json and safetensors, or one .gguf file".into()
+            }
             E::NoCacheFolder => "set VERIDIFF_CACHE to a folder".into(),
             E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
             E::OfflineHub { repo, revision, .. } => {

@@ -108,7 +108,7 @@ impl TokenizerError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            TokenizerError::Read { .. } => return None,
+            TokenizerError::Read { .. } => "a model's folder holds its tokenizer.json beside the weights",
             TokenizerError::Json { .. } => "download tokenizer.json again, from the same revision as the weights",
             TokenizerError::Metadata { .. } | TokenizerError::Build(_) => {
                 "download the GGUF file again; it may be cut short"

@@ -244,10 +244,10 @@ impl TableError {
             Columns { .. } => "put together only tables of one kind",
             Duplicate { .. } => "give each shard once, and only shards of one input",
             Unnamed { .. } | JournalRow { .. } => "each row needs its own",
-            JournalExists { .. } => "continue it with --resume, or remove it to start afresh",
+            JournalExists { .. } => "go on where it stopped with --resume, or start anew with --overwrite",
             JournalBusy { .. } => "wait until that run ends, or choose another output",
             NotAJournal { .. } => "choose another output, or move that file away",
-            JournalHeader { .. } => "resume with the settings of that run, or remove the journal to start afresh",
+            JournalHeader { .. } => "resume with the settings of that run, or start anew with --overwrite",
             Read { .. } => return None,
         };
         Some(text.to_owned())

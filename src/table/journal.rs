@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{File, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -65,6 +65,10 @@ impl Journal {
             }
             Err(source) => return Err(TableError::Read { path: path.to_owned(), source }),
         };
+        // A device such as /dev/full can be read without end.
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return Err(TableError::NotAJournal { path: path.to_owned() });
+        }
         let mut journal = Journal { path: path.to_owned(), file, length: 0, n_lines: 0 };
         journal.lock()?;
         let rows = journal.read(header)?;
@@ -74,6 +78,22 @@ impl Journal {
             journal.write_line(&header_line(header))?;
         }
         Ok((journal, rows))
+    }
+
+    /// Removes the journal of an earlier run, if there is one.
+    ///
+    /// # Errors
+    /// [`TableError::JournalBusy`] if the run still goes on; [`TableError::Write`].
+    pub fn discard(path: &Path) -> Result<(), TableError> {
+        if let Ok(file) = File::open(path) {
+            Journal { path: path.to_owned(), file, length: 0, n_lines: 0 }.lock()?;
+        }
+        match fs::remove_file(path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(TableError::Write { path: path.to_owned(), source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Adds a finished row. When this returns, the line is with the operating system: a kill cannot take it, a power
