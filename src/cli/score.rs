@@ -24,7 +24,7 @@ use crate::{
     Error,
     detector::{WhereClause, filter_table},
     features::FeatureSet,
-    sample::{self, Sample},
+    sample::{self, Sample, SampleError},
     scorer::{Scorer, Settings},
     table::{ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder},
 };
@@ -132,6 +132,9 @@ impl Args {
         for (row, sample) in sample::read(reader).enumerate() {
             match sample {
                 Ok(sample) => samples.push((row, sample)),
+                Err(error @ SampleError::Read { .. }) => {
+                    return Err(Error::from(error)).with_context(|| format!("cannot read `{}`", self.input.display()));
+                }
                 Err(error) => {
                     n_unreadable += 1;
                     let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));

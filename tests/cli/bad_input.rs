@@ -1,0 +1,334 @@
+//! What is wrong with an input is said with its place and how to mend it; what is right beside it is done.
+
+use std::{collections::BTreeMap, fs};
+
+use candle_core::{Device, Tensor, safetensors};
+use serde_json::Value;
+use veridiff::table::Table;
+
+use super::{DEMO, Desk, fixture, sample};
+
+const DIFF: &str = "@@ -1,2 +1,2 @@\n a\n-b\n+c";
+
+#[test]
+fn lines_that_are_no_samples_leave_the_others() {
+    let desk = Desk::new();
+    let mut input = sample("good", DIFF, "renames b").into_bytes();
+    input.extend(sample("count", "@@ -1,9 +1,2 @@\n a\n-b\n+c", "cut diff").bytes()); // 2
+    input.extend(sample("no-diff", "", "x").bytes()); // 3
+    input.extend(sample("no-text", DIFF, " ").bytes()); // 4
+    input.extend(b"{\"id\":\"broken\",\"diff\":\"+x\",\"te\n"); // 5
+    input.extend(sample("good", DIFF, "again").bytes()); // 6
+    input.extend(b"{\"id\":\"f\",\"diff\":\"+x\"}\n"); // 7
+    input.extend(b"{\"id\":\"g\",\"diff\":\"+x\",\"text\":\"t\",\"label\":2}\n"); // 8
+    input.extend(b"{\"id\":\"u\",\"diff\":\"+x\",\"text\":\"\xff\"}\n"); // 9
+    input.extend(b"[1]\n"); // 10
+    input.extend(b"{\"id\":\"t\",\"diff\":\"+x\",\"text\":\"t\",\"task\":\"poem\"}\n"); // 11
+    input.extend(sample("last", DIFF, "fine").bytes());
+    desk.write("in.jsonl", &input);
+
+    let run = desk.score("--input in.jsonl --output out.jsonl");
+    run.ends(
+        3,
+        &[
+            "line 3: field `diff` is empty",
+            "line 4: field `text` is empty",
+            "line 5: broken JSON at byte ",
+            "line 6: id `good` was used in line 1",
+            "line 7: field `text` is missing",
+            "line 8: label is `2`, expected 1",
+            "line 9: not UTF-8 at byte 30",
+            "line 10: expected a JSON object",
+            "line 11: unknown task `poem`",
+            "hint: every line is one JSON object",
+            "hint: a sample needs `id`, `diff` and `text`",
+            "hint: convert the file to UTF-8",
+            // the row that failed, with its own diff's line
+            "row `count`: diff line 1: the hunk header promises 9 old and 2 new lines, found 2 old and 2 new",
+            "1 failed",
+            "9 unreadable lines",
+        ],
+    );
+    let table = Table::read(&desk.path("out.jsonl")).unwrap();
+    let text = |column: &str| table.strings(column).unwrap();
+    assert_eq!(text("id"), ["good", "count", "last"].map(|id| Some(id.to_owned())));
+    assert_eq!(text("status@llama_tied"), ["ok", "error", "ok"].map(|s| Some(s.to_owned())));
+    assert_eq!(text("row"), ["0", "1", "11"].map(|row| Some(row.to_owned())));
+    assert!(text("error@llama_tied")[1].as_ref().unwrap().contains("produce it again"), "the row has the hint");
+    assert_eq!(table.numbers("logprob@llama_tied").unwrap().iter().filter(|v| v.is_some()).count(), 2);
+}
+
+#[test]
+fn a_text_is_never_cut_for_room() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", sample("long", DIFF, &"word ".repeat(80)) + &sample("short", DIFF, "ok"));
+    let run = desk.score("--input in.jsonl --max-tokens 200");
+    run.ends(3, &["row `long`: the response has ", "limit of 200", "raise --max-tokens"]);
+    let rows = run.lines();
+    assert_eq!((&rows[0]["status@llama_tied"], &rows[1]["status@llama_tied"]), (&"error".into(), &"ok".into()));
+    assert_eq!(rows[0]["logprob@llama_tied"], Value::Null);
+}
+
+#[test]
+fn an_input_without_samples_is_refused() {
+    let desk = Desk::new();
+    desk.write("empty.jsonl", "");
+    desk.write("blank.jsonl", "\n  \n");
+    desk.write("broken.jsonl", "{\n}\n");
+    desk.score("--input empty.jsonl").refused(&["`empty.jsonl` holds no samples", "hint: one JSON object a line"]);
+    desk.score("--input blank.jsonl").refused(&["`blank.jsonl` holds no samples"]);
+    desk.score("--input broken.jsonl").refused(&["line 1: broken JSON", "all 2 lines have faults"]);
+    desk.score("--input -").refused(&["holds no samples"]);
+    desk.score("--input none.jsonl").refused(&["cannot read `none.jsonl`", "hint: check the path"]);
+    desk.score("--input .").refused(&["cannot read `.`", "directory"]);
+    desk.score("").refused(&["--input <FILE>"]);
+    desk.write("demo.jsonl", DEMO);
+    desk.score("--input demo.jsonl --limit 0").refused(&["none of the 48 samples", "--limit"]);
+    desk.score("--input demo.jsonl --limit 2 --shard 3/3").refused(&["none of the 48 samples", "fewer shards"]);
+}
+
+#[test]
+fn names_that_do_not_exist_list_those_that_do() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    desk.write("no-place.txt", "no place for a diff");
+    for (args, says) in [
+        ("--features entropi", "unknown feature `entropi`; families: uncertainty, attribution; features: logprob"),
+        ("--fold l3", "unknown fold `l3`; one of l2, dot, abs_dot"),
+        ("--attributed-fn p", "unknown attributed function `p`; one of probability, logit, log-prob"),
+        ("--dtype f8", "unknown dtype `f8`; one of f32, f64, bf16, f16"),
+        ("--device gpu", "unknown device `gpu`; one of cpu, cuda[:n], metal"),
+        ("--device cpu:1", "unknown device `cpu:1`"),
+        ("--device cuda:x", "`x` is not a device number"),
+        ("--preset papper", "unknown preset `papper`; one of paper, raw"),
+        ("--prompt reviw", "unknown template `reviw`, expected one of `review`, `commit`"),
+        ("--template none.txt", "cannot read template `none.txt`"),
+        ("--template no-place.txt", "write `{diff}` once"),
+        ("--shard 0/3", "`0/3` is not I/N with 1 <= I <= N"),
+        ("--shard 4/3", "`4/3` is not I/N"),
+        ("--threads 0", "at least one"),
+        ("--where colour=red", "columns: `id`, `task`, `generator`, `language`"),
+        ("--where language=cobol", "values of `language`: `c`, `cpp`"),
+        ("--where language", "write `key=value`"),
+        ("--resume", "--output <FILE>"),
+        ("--overwrite", "--output <FILE>"),
+        ("--output x.txt", "does not end in one of .parquet, .csv, .jsonl"),
+    ] {
+        desk.score(&format!("--input in.jsonl {args}")).refused(&[says]);
+    }
+    for name in ["smollm3", "./nothing-here", "no folder"] {
+        let run = desk.run(&["score", "--input", "in.jsonl", "--model", name]);
+        run.refused(&[&format!("no model `{name}`"), "smollm2-135m", "hint: accepted: a built-in id"]);
+    }
+    let offline = desk.run(&["score", "--input", "in.jsonl", "--model", "org/name", "--offline"]);
+    offline.refused(&["`org/name`", "offline", "hint: run `veridiff models pull"]);
+    desk.run(&["scor"]).refused(&["'score'"]);
+}
+
+#[test]
+fn a_damaged_model_is_named_with_its_file() {
+    let desk = Desk::new();
+    let refused = |model: &str, says: &[&str]| desk.run(&["doctor", "--model", model]).refused(says);
+
+    desk.copy_model("llama_tied", "short");
+    let weights = desk.path("short/model.safetensors");
+    let whole = fs::read(&weights).unwrap();
+    fs::write(&weights, &whole[..whole.len() - 1]).unwrap();
+    refused("short", &["short/model.safetensors` is truncated", "hint: the copy or download ended early"]);
+    fs::write(&weights, "not weights at all").unwrap();
+    refused("short", &["short/model.safetensors", "hint: "]);
+
+    desk.copy_model("llama_tied", "shape");
+    let weights = desk.path("shape/model.safetensors");
+    let mut tensors: BTreeMap<String, Tensor> =
+        safetensors::load(&weights, &Device::Cpu).unwrap().into_iter().collect();
+    let name = "model.layers.1.self_attn.k_proj.weight";
+    let wrong = tensors[name].narrow(0, 0, 16).unwrap();
+    tensors.insert(name.into(), wrong);
+    safetensors::save(&tensors.into_iter().collect(), &weights).unwrap();
+    refused("shape", &[name, "shape/model.safetensors", "has shape [16, 64], expected [32, 64]", "hint: "]);
+
+    // a token whose id is past the embedding's rows
+    desk.copy_model("llama_tied", "tokens");
+    let path = desk.path("tokens/tokenizer.json");
+    let mut tokenizer: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let extra = serde_json::json!({ "id": 560, "content": "<new>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true });
+    tokenizer["added_tokens"].as_array_mut().unwrap().push(extra);
+    fs::write(&path, tokenizer.to_string()).unwrap();
+    refused(
+        "tokens",
+        &["token `<new>` has id 560", "embeds 560 ids only", "hint: take tokenizer and weights from one"],
+    );
+    fs::write(&path, "{}").unwrap();
+    refused("tokens", &["tokens/tokenizer.json` is not a tokenizer", "hint: "]);
+    fs::remove_file(&path).unwrap();
+    refused("tokens", &["cannot read `tokens/tokenizer.json`", "hint: "]);
+
+    desk.copy_model("llama_tied", "other");
+    let config = desk.path("other/config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("LlamaForCausalLM", "MistralForCausalLM")).unwrap();
+    refused("other", &["`MistralForCausalLM` is not supported", "Qwen3ForCausalLM"]);
+
+    let gguf: &[u8] = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0general.arch";
+    desk.write("cut.gguf", gguf);
+    refused("cut.gguf", &["`cut.gguf`", "hint: "]);
+    desk.write("junk.gguf", "junk");
+    refused("junk.gguf", &["`junk.gguf` is not a GGUF file", "hint: "]);
+    desk.write("notes.txt", "x");
+    refused("notes.txt", &["`notes.txt` is not a model", "hint: a model is a folder"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_work() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    fs::create_dir(desk.path("folder.csv")).unwrap();
+    let score = |output: &str| desk.score(&format!("--input in.jsonl --output {output}"));
+    score("none/x.csv").refused(&["cannot write `none/x.csv`", "hint: choose a folder that exists"]);
+    score("folder.csv").refused(&["cannot write `folder.csv`", "directory", "hint: "]);
+    desk.score("--input in.jsonl --limit 2 --output ok.jsonl").ends(0, &[]);
+    desk.run(&["merge", "ok.jsonl", "-o", "none/x.csv"]).refused(&["cannot write `none/x.csv`"]);
+}
+
+/// A disk that is full when the table is written: the rows stay in the journal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_at_the_end_costs_no_row() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    for ending in ["csv", "jsonl", "parquet"] {
+        let table = format!("x.{ending}");
+        std::os::unix::fs::symlink("/dev/full", desk.path(&table)).unwrap();
+        let score = |more: &str| desk.score(&format!("--input in.jsonl --limit 3 --output {table} {more}"));
+        let says = ["--resume", "No space left", "hint: make room"];
+        score("").refused(&says);
+        assert_eq!(desk.text(&format!("{table}.journal.jsonl")).lines().count(), 1 + 3);
+        fs::remove_file(desk.path(&table)).unwrap();
+        score("--resume").ends(0, &["3 rows (0 now"]);
+        assert_eq!(Table::read(&desk.path(&table)).unwrap().n_rows(), 3);
+    }
+}
+
+/// A file system that takes no more in the middle of a run: the limit on a file's size stands in for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_on_the_way_costs_no_finished_row() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    desk.score("--input in.jsonl --limit 12 --output whole.csv").ends(0, &[]);
+
+    let mut command = std::process::Command::new("bash");
+    command.current_dir(desk.folder.path()).env("VERIDIFF", env!("CARGO_BIN_EXE_veridiff"));
+    command.env("MODEL", fixture("llama_tied")).arg("-c").arg(
+        "trap '' XFSZ; ulimit -f 4; exec \"$VERIDIFF\" score --model \"$MODEL\" --input in.jsonl --limit 12 --output x.csv",
+    );
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    for says in ["could not be kept; finished rows are in `x.csv.journal.jsonl`", "File too large", "hint: "] {
+        assert!(stderr.contains(says), "{stderr}");
+    }
+    // ulimit counts in 1,024 bytes; whole lines only
+    let journal = desk.text("x.csv.journal.jsonl");
+    let kept = journal.lines().count() - 1;
+    assert!(journal.len() <= 4096 && journal.ends_with('\n') && kept >= 1, "{} bytes, {kept} rows", journal.len());
+    let rest = format!("12 rows ({} now", 12 - kept);
+    desk.score("--input in.jsonl --limit 12 --output x.csv --resume").ends(0, &[&rest]);
+    assert_eq!(desk.read("x.csv"), desk.read("whole.csv"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_no_journal() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    std::os::unix::fs::symlink("/dev/full", desk.path("x.csv.journal.jsonl")).unwrap();
+    let score = |more: &str| desk.score(&format!("--input in.jsonl --limit 2 --output x.csv {more}"));
+    score("").refused(&["x.csv.journal.jsonl"]);
+    // Reading it has no end.
+    score("--resume").refused(&["`x.csv.journal.jsonl` is not a journal", "hint: "]);
+}
+
+#[test]
+fn rows_that_no_detector_can_learn_from_are_named() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    desk.score("--input in.jsonl --features uncertainty --output t.csv").ends(0, &[]);
+    for verb in ["fit", "eval"] {
+        let refused = |args: &str, says: &[&str]| {
+            let args: Vec<&str> = [verb, "--input"].into_iter().chain(args.split_whitespace()).collect();
+            desk.run(&args).refused(says);
+        };
+        refused("t.csv --where label=1", &["all 24 usable rows have label 1", "both 0 and 1", "hint: label some"]);
+        refused("t.csv --features colour", &["no feature matches `colour`", "hint: the table's features: `logprob@"]);
+        refused("t.csv --folds 1", &["over 1 folds", "hint: ask for at least two"]);
+        refused("t.csv --folds 25", &["24 groups", "25 folds", "hint: lower `--folds`"]);
+        refused("t.csv --l2 -1", &["the L2 penalty is -1"]);
+        refused("none.csv", &["cannot read `none.csv`", "hint: check the path"]);
+        refused("t.txt", &["`t.txt` does not end in one of"]);
+        refused("in.jsonl", &["no feature column", "hint: ", "`veridiff score` makes them"]);
+        desk.write("odd.csv", "id,label,x@m\na,0,1\nb,2,2\nc,1,3\n");
+        refused("odd.csv", &["row 2", "2"]);
+        desk.write("unlabelled.csv", "id,x@m\na,1\nb,2\n");
+        refused("unlabelled.csv", &["none of 2 rows has a label", "hint: give the samples"]);
+        desk.write("torn.csv", "id,label,x@m\na,0\n");
+        refused("torn.csv", &["`torn.csv` is not a readable CSV file", "hint: every record"]);
+        desk.write("torn.parquet", "PAR1");
+        refused("torn.parquet", &["`torn.parquet`", "hint: "]);
+    }
+    desk.run(&["fit", "--input", "t.csv", "--output", "none/d.json"]).refused(&["none/d.json", "hint: "]);
+    desk.run(&["eval", "--input", "t.csv", "--detector", "t.csv"]).refused(&["`t.csv` is not a detector", "hint: "]);
+    desk.run(&["eval", "--input", "t.csv", "--format", "xml"]).refused(&["text, md, csv, latex, json"]);
+    desk.run(&["eval", "--input", "t.csv", "--out", "in.jsonl/x"]).refused(&["in.jsonl/x"]);
+}
+
+#[test]
+fn what_explain_needs_is_said() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", sample("a", DIFF, "t") + "{\n");
+    desk.write("d.diff", DIFF);
+    desk.write("bad.diff", b"+\xff");
+    desk.write("counts.diff", "@@ -1,9 +1,2 @@\n a\n-b\n+c");
+    desk.write("empty", "\n");
+    desk.write("t.txt", "some text");
+    let model = fixture("llama_tied");
+    let refused = |args: &str, says: &[&str]| {
+        let mut all = vec!["explain", "--model", &model];
+        all.extend(args.split_whitespace());
+        desk.run(&all).refused(says);
+    };
+    refused("", &["nothing to explain", "hint: give --diff"]);
+    refused("--diff d.diff", &["--text <FILE>"]);
+    refused("--diff none --text t.txt", &["cannot read `none`", "hint: check the path"]);
+    refused("--diff - --text -", &["cannot both read stdin"]);
+    refused("--diff bad.diff --text t.txt", &["`bad.diff` is not UTF-8"]);
+    refused("--diff counts.diff --text t.txt", &["diff line 1", "hint: "]);
+    refused("--diff empty --text t.txt", &["empty", "hint: "]);
+    refused("--diff d.diff --text empty", &["text", "hint: "]);
+    refused("--diff d.diff --text t.txt --task poem", &["unknown task `poem`; one of review, commit"]);
+    refused("--input in.jsonl --id b", &["no sample `b` among the 1", "1 of its lines cannot be read", "line 2"]);
+    refused("--commit HEAD", &["git"]);
+    refused("--diff d.diff --text t.txt --max-tokens 10", &["limit of 10", "hint: raise --max-tokens"]);
+    let two = desk.run(&["explain", "--model", &model, "--model", &model, "--diff", "d.diff", "--text", "t.txt"]);
+    two.refused(&["one --model, got 2"]);
+}
+
+#[test]
+fn messages_quote_no_raw_escapes() {
+    let desk = Desk::new();
+    let hostile = "\x1b[31m\u{202e}red";
+    desk.write("in.jsonl", sample(hostile, DIFF, "t") + &sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
+    let run = desk.score("--input in.jsonl");
+    run.ends(3, &["was used in line 1", "red"]);
+    desk.write("one.jsonl", sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
+    let failed = desk.score("--input one.jsonl");
+    failed.ends(3, &["red`: diff line 1"]);
+    let missing = desk.run(&["score", "--input", hostile]);
+    missing.refused(&["red"]);
+    for run in [run, failed, missing] {
+        assert!(!run.stderr.contains(['\x1b', '\u{202e}']), "{:?}", run.stderr);
+        assert!(!run.stdout.contains('\x1b'), "{:?}", run.stdout);
+    }
+}

@@ -1,0 +1,132 @@
+//! The program as its users meet it: exit status, stdout and stderr together, in a fresh folder, offline.
+
+mod bad_input;
+mod batch;
+mod verbs;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The examples that ship with the program: 48 samples, labelled.
+const DEMO: &str = include_str!("../../examples/demo.jsonl");
+
+/// A folder under `tests/fixtures`, as text for a command line.
+fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name).display().to_string()
+}
+
+/// A line of samples.
+fn sample(id: &str, diff: &str, text: &str) -> String {
+    format!("{}\n", json!({ "id": id, "diff": diff, "text": text }))
+}
+
+/// A folder that the program runs in.
+struct Desk {
+    folder: TempDir,
+}
+
+/// How a run ended.
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Desk { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).unwrap()
+    }
+
+    /// A copy of a fixture that may be spoilt.
+    fn copy_model(&self, fixture_name: &str, name: &str) {
+        fs::create_dir(self.path(name)).unwrap();
+        for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+            fs::copy(Path::new(&fixture(fixture_name)).join(file), self.path(name).join(file)).unwrap();
+        }
+    }
+
+    /// The program, here, without the user's caches and settings.
+    fn command(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_veridiff"));
+        command
+            .current_dir(self.folder.path())
+            .env("HF_HOME", self.path("hub"))
+            .env("VERIDIFF_CACHE", self.path("cache"))
+            .env("HF_HUB_OFFLINE", "1")
+            .env_remove("NO_COLOR");
+        command
+    }
+
+    fn run_with_stdin(&self, args: &[&str], stdin: &str) -> Run {
+        let mut command = Command::from_std(self.command());
+        // Nothing here takes more than seconds: past that it hangs.
+        let output = command.args(args).write_stdin(stdin).timeout(Duration::from_secs(120)).output().unwrap();
+        let run = Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
+        assert!(!run.stderr.contains("panicked"), "{args:?}: {}", run.stderr);
+        run
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        self.run_with_stdin(args, "")
+    }
+
+    /// `score` with the smallest model and `args`, split at spaces.
+    fn score(&self, args: &str) -> Run {
+        let model = fixture("llama_tied");
+        let mut all = vec!["score", "--model", &model];
+        all.extend(args.split_whitespace());
+        self.run(&all)
+    }
+}
+
+impl Run {
+    /// Ended with this status and says all of these things on stderr.
+    #[track_caller]
+    fn ends(&self, code: i32, says: &[&str]) -> &Self {
+        assert_eq!(self.code, code, "stderr: {}", self.stderr);
+        for words in says {
+            assert!(self.stderr.contains(words), "`{words}` is not in: {}", self.stderr);
+        }
+        self
+    }
+
+    /// Refused before anything ran: status 2, nothing on stdout, and all of these things on stderr.
+    #[track_caller]
+    fn refused(&self, says: &[&str]) {
+        self.ends(2, says);
+        assert_eq!(self.stdout, "");
+        assert!(self.stderr.contains("error: "), "{}", self.stderr);
+    }
+
+    /// stdout as JSON lines.
+    fn lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
