@@ -30,7 +30,8 @@ fn every_format_holds_the_rows_that_stdout_prints() {
     let desk = desk_with_demo();
     let printed = desk.score("--input in.jsonl --limit 6");
     printed.ends(0, &["6 rows", "0 failed"]);
-    let piped = desk.run_with_stdin(&["score", "--model", &fixture("llama_tied"), "--input", "-", "--limit", "6"], DEMO);
+    let piped =
+        desk.run_with_stdin(&["score", "--model", &fixture("llama_tied"), "--input", "-", "--limit", "6"], DEMO);
     assert_eq!(piped.ends(0, &[]).stdout, printed.stdout, "stdin is as good as a file");
     for name in ["t.parquet", "t.csv", "t.jsonl"] {
         let run = desk.score(&format!("--input in.jsonl --limit 6 --output {name}"));
@@ -101,7 +102,8 @@ fn samples_are_chosen_by_clause_draw_count_and_shard() {
     let places: Vec<usize> = drawn.iter().map(|id| all.iter().position(|a| a == id).unwrap()).collect();
     assert!(places.is_sorted(), "in the order of the input: {places:?}");
 
-    let mut parts: Vec<String> = (1..=3).flat_map(|i| ids(&score(&format!("--sample 10 --seed 1 --shard {i}/3")))).collect();
+    let mut parts: Vec<String> =
+        (1..=3).flat_map(|i| ids(&score(&format!("--sample 10 --seed 1 --shard {i}/3")))).collect();
     parts.sort();
     let mut drawn = drawn;
     drawn.sort();
@@ -133,8 +135,21 @@ fn several_models_have_columns_each() {
     let (a, b) = (fixture("llama_tied"), fixture("qwen3"));
     let named = format!("other={a}");
     let run = desk.run(&[
-        "score", "--input", "in.jsonl", "--limit", "2", "--features", "logprob", "--model", &a, "--model", &b, "--model",
-        &a, "--model", &named,
+        "score",
+        "--input",
+        "in.jsonl",
+        "--limit",
+        "2",
+        "--features",
+        "logprob",
+        "--model",
+        &a,
+        "--model",
+        &b,
+        "--model",
+        &a,
+        "--model",
+        &named,
     ]);
     let row = &run.ends(0, &[]).lines()[0];
     assert!(row["logprob@llama_tied"].is_f64());
@@ -243,7 +258,8 @@ fn a_run_that_goes_on_keeps_its_journal() {
 fn resume_tries_failed_rows_again_and_takes_over_only_what_is_unchanged() {
     let desk = Desk::new();
     let (good, bad) = ("@@ -1,1 +1,1 @@\n-b\n+c", "@@ -1,9 +1,1 @@\n-b\n+c");
-    let input = |broken: &str, text: &str| sample("a", good, "one") + &sample("b", broken, "two") + &sample("c", good, text);
+    let input =
+        |broken: &str, text: &str| sample("a", good, "one") + &sample("b", broken, "two") + &sample("c", good, text);
     desk.write("in.jsonl", input(bad, "three"));
     let score = |output: &str, more: &str| desk.score(&format!("--input in.jsonl --output {output} {more}"));
     score("t.csv", "").ends(3, &["row `b`: diff line 1", "1 failed"]);
