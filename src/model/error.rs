@@ -320,6 +320,7 @@ impl ModelError {
             E::NotAModel { .. } => {
                 "a model is a folder with config.json, tokenizer.json and safetensors, or one .gguf file".into()
             }
+            E::Tokenizer(error) => return error.hint(),
             E::NoCacheFolder => "set VERIDIFF_CACHE to a folder".into(),
             E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
             E::OfflineHub { repo, revision, .. } => {

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fs};
 
-use candle_core::{Device, Tensor, safetensors};
+use candle_core::{
+    DType, Device, Tensor,
+    quantized::{GgmlDType, QTensor, gguf_file},
+    safetensors,
+};
 use serde_json::Value;
 use veridiff::table::Table;
 
@@ -37,7 +41,7 @@ fn lines_that_are_no_samples_leave_the_others() {
             "line 6: id `good` was used in line 1",
             "line 7: field `text` is missing",
             "line 8: label is `2`, expected 1",
-            "line 9: not UTF-8 at byte 30",
+            "line 9: not UTF-8 at byte 31",
             "line 10: expected a JSON object",
             "line 11: unknown task `poem`",
             "hint: every line is one JSON object",
@@ -171,6 +175,16 @@ fn a_damaged_model_is_named_with_its_file() {
     fs::write(&config, text.replace("LlamaForCausalLM", "MistralForCausalLM")).unwrap();
     refused("other", &["`MistralForCausalLM` is not supported", "Qwen3ForCausalLM"]);
 
+    // a whole GGUF file by candle's writer, and the same without its last byte
+    let path = desk.path("tiny.gguf");
+    let tensor = QTensor::quantize(&Tensor::ones((6, 32), DType::F32, &Device::Cpu).unwrap(), GgmlDType::F32).unwrap();
+    let architecture = gguf_file::Value::String("llama".into());
+    let mut file = fs::File::create(&path).unwrap();
+    gguf_file::write(&mut file, &[("general.architecture", &architecture)], &[("token_embd.weight", &tensor)]).unwrap();
+    refused("tiny.gguf", &["tiny.gguf`", "llama."]);
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    refused("tiny.gguf", &["`tiny.gguf` is truncated", "hint: the copy or download ended early"]);
     let gguf: &[u8] = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0general.arch";
     desk.write("cut.gguf", gguf);
     refused("cut.gguf", &["`cut.gguf`", "hint: "]);
