@@ -58,14 +58,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         for check in &checks {
             let verdict = if check.passed() { "ok" } else { "WRONG" };
             print(&format!(
-                "  {:<11} vjp {:>12.5e}  difference {:>12.5e}  off by {:.1e} of the largest (tolerance {:.0e})  {verdict}\n",
+                "  {:<11} vjp {:>12.5e}  difference {:>12.5e}  off by {:.1e} of the largest \
+                 (tolerance {:.0e})  {verdict}\n",
                 check.attributed_fn, check.vjp, check.difference, check.error, check.tolerance
             ))?;
         }
     }
     if !ok {
         note(
-            "hint: try --dtype f32 or f64, whose differences are exact enough; if they fail too, do not trust attribution",
+            "hint: try --dtype f32 or f64, whose differences are exact enough; if they fail too, \
+             do not trust attribution",
         );
     }
     Ok(if ok { Outcome::Done } else { Outcome::SomeRowsFailed })

@@ -236,7 +236,8 @@ fn a_full_disk_on_the_way_costs_no_finished_row() {
     let mut command = std::process::Command::new("bash");
     command.current_dir(desk.folder.path()).env("VERIDIFF", env!("CARGO_BIN_EXE_veridiff"));
     command.env("MODEL", fixture("llama_tied")).arg("-c").arg(
-        "trap '' XFSZ; ulimit -f 4; exec \"$VERIDIFF\" score --model \"$MODEL\" --input in.jsonl --limit 12 --output x.csv",
+        "trap '' XFSZ; ulimit -f 4; exec \"$VERIDIFF\" score \
+         --model \"$MODEL\" --input in.jsonl --limit 12 --output x.csv",
     );
     let output = command.output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();

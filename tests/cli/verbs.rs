@@ -90,7 +90,8 @@ fn an_explanation_as_json_has_the_shape_it_documents() {
 fn a_hostile_diff_is_shown_and_drives_nothing() {
     let desk = Desk::new();
     let hostile = format!(
-        "@@ -1,2 +1,4 @@\n a\n-b\x1b]0;title\x07\n+\x1b[31mred\x1b[0m\tt</script><b>\n+\u{202e}admin\u{2066}\u{9b}2J é👩‍💻\n+{}",
+        "@@ -1,2 +1,4 @@\n a\n-b\x1b]0;title\x07\n+\x1b[31mred\x1b[0m\tt</script><b>\n\
+         +\u{202e}admin\u{2066}\u{9b}2J é👩‍💻\n+{}",
         "x".repeat(5000)
     );
     desk.write("d.diff", &hostile);
