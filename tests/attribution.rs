@@ -4,10 +4,18 @@
 mod common;
 
 use candle_core::{DType, Device, Tensor};
-use common::{cases, check_case, decoder, fixture};
+use candle_nn::VarBuilder;
+use common::{assert_vector, cases, check_case, decoder, fixture};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use veridiff::{
     aggregate::aggregate,
-    attribution::{AttributedFn, Fold, attribute},
+    attribution::{AttributedFn, Attribution, Fold, attribute},
+    model::{
+        config::{Architecture, Config, Rope, RopeScaling},
+        decoder::Decoder,
+        weights::open_folder,
+    },
     uncertainty::step_scores,
 };
 
@@ -70,10 +78,10 @@ fn changed_or_unchanged_holds_the_maximum() {
     }
 }
 
-/// A deterministic stand-in for noise: tests need variety, not randomness.
-fn noise(shape: &[usize], seed: f64) -> Tensor {
-    let n: usize = shape.iter().product();
-    let data: Vec<f64> = (0..n).map(|i| ((i as f64 + 1.0) * 12.9898 + seed * 78.233).sin() * 0.7).collect();
+/// Independent values, uniform in `-0.7..0.7`: a direction must not lie in the span of the others.
+fn noise(shape: &[usize], seed: u64) -> Tensor {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let data: Vec<f64> = (0..shape.iter().product()).map(|_| rng.random_range(-0.7..0.7)).collect();
     Tensor::from_vec(data, shape, &Device::Cpu).unwrap()
 }
 
@@ -92,15 +100,15 @@ fn block_gradients_match_central_differences() {
         let s = 70;
         let width = decoder.config().hidden_size;
         let rotary = decoder.rotary(s).unwrap();
-        let x = noise(&[s, width], 1.0);
+        let x = noise(&[s, width], 1);
         for (i, block) in decoder.blocks().iter().enumerate() {
             let linearized = block.linearize(&x, &rotary).unwrap();
             for visible in [s, 66, 3] {
-                let dy = noise(&[2, visible, width], 2.0 + i as f64);
+                let dy = noise(&[2, visible, width], 2 + i as u64);
                 let dx = linearized.vjp(&dy).unwrap();
                 for target in 0..2 {
                     for direction in 0..3 {
-                        let v = noise(&[s, width], 10.0 + f64::from(direction));
+                        let v = noise(&[s, width], 10 + direction);
                         let at = |step: f64| block.forward(&(&x + (&v * step).unwrap()).unwrap(), &rotary).unwrap();
                         let slope = ((at(h) - at(-h)).unwrap() / (2.0 * h)).unwrap();
                         let dy = dy.get(target).unwrap();
@@ -171,4 +179,132 @@ fn the_same_numbers_on_one_thread_and_on_several() {
         pool.install(|| attribute(&decoder, &case.full_ids, case.n_source, AttributedFn::Probability).unwrap())
     };
     assert_eq!(run(1).matrix(Fold::L2, true), run(3).matrix(Fold::L2, true));
+}
+
+/// A Llama with a bias on every projection (`attention_bias`, `mlp_bias`), which no small published checkpoint has: scores
+/// and gradients from PyTorch's autograd in f64 (`tests/reference/biased_llama.py`).
+#[test]
+fn biases_match_the_reference() {
+    #[derive(serde::Deserialize)]
+    struct Expected {
+        n_prompt: usize,
+        ids: Vec<u32>,
+        logprob: Vec<f64>,
+        logit: Vec<f64>,
+        entropy: Vec<f64>,
+        l2: Vec<Vec<f64>>,
+        dot: Vec<Vec<f64>>,
+    }
+    let folder = fixture("llama_biased");
+    let config = Config::from_json(&folder.join("config.json")).unwrap();
+    assert!(config.qkv_bias && config.o_bias && config.mlp_bias);
+    let want: Expected = serde_json::from_str(&std::fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap();
+    // transformers rounds norms, softmax and angles to f32 whatever the dtype: 6e-8 of partial sums, through two blocks and
+    // back; about ten times the 6e-6 that the f64 run shows
+    let bound = 5e-5;
+    for dtype in [DType::F64, DType::F32] {
+        let decoder = Decoder::new(&config, &open_folder(&folder, &config, dtype, &Device::Cpu).unwrap()).unwrap();
+        let got = attribute(&decoder, &want.ids, want.n_prompt, AttributedFn::LogProb).unwrap();
+        assert_vector("logprob", &got.scores.logprob, &want.logprob, bound);
+        assert_vector("logit", &got.scores.logit, &want.logit, bound);
+        assert_vector("entropy", &got.scores.entropy, &want.entropy, bound);
+        for (fold, want) in [(Fold::L2, &want.l2), (Fold::Dot, &want.dot)] {
+            let got = got.matrix(fold, false);
+            assert_eq!(got.columns.len(), want.len());
+            for (t, (got, want)) in got.columns.iter().zip(want).enumerate() {
+                let largest = want.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+                assert_vector(&format!("{dtype:?} {fold} {t}"), got, want, bound * largest);
+            }
+        }
+    }
+}
+
+/// Column by column, `later` holds what `all` holds from its target number `first` on.
+fn assert_same_columns(all: &Attribution, later: &Attribution, first: usize) {
+    for fold in [Fold::L2, Fold::Dot] {
+        let (all, later) = (all.matrix(fold, false), later.matrix(fold, false));
+        assert_eq!(all.columns.len(), later.columns.len() + first);
+        for (t, (a, b)) in all.columns[first..].iter().zip(&later.columns).enumerate() {
+            let largest = a.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+            assert!(largest > 0.0, "target {t} has no attribution");
+            // f64, the same sums in blocks of other sizes
+            assert_vector(&format!("{fold}, target {}", t + first), b, a, 1e-11 * largest);
+        }
+    }
+}
+
+/// A target's column depends on the tokens before it and on nothing else: not on how many other targets are asked for, so
+/// not on how they share chunks. The lengths give chunks of every size from one target up.
+#[test]
+fn a_column_does_not_depend_on_the_other_targets() {
+    let decoder = decoder("qwen3", DType::F64);
+    let case = &cases(&fixture("qwen3").join("expected.json"))[1];
+    for (len, n) in [(40, 5), (86, 71), (200, 180), (280, 261)] {
+        let ids = &case.full_ids[..len];
+        let all = attribute(&decoder, ids, n, AttributedFn::Probability).unwrap();
+        for first in [1, 2, 7, len - n - 1] {
+            let later = attribute(&decoder, ids, n + first, AttributedFn::Probability).unwrap();
+            assert_same_columns(&all, &later, first);
+        }
+    }
+}
+
+/// Rows so wide that the gradients of all targets (50 of them, 410 MB) do not fit in one sweep over the blocks.
+#[test]
+fn several_sweeps_give_the_same_columns() {
+    let h = 16 << 10;
+    let config = Config {
+        architecture: Architecture::Llama,
+        hidden_size: h,
+        intermediate_size: 3,
+        num_hidden_layers: 1,
+        num_attention_heads: 1,
+        num_key_value_heads: 1,
+        head_dim: 4,
+        rms_norm_eps: 1e-5,
+        vocab_size: 9,
+        max_position_embeddings: 64,
+        rope: Rope { theta: 100.0, scaling: RopeScaling::None },
+        tie_word_embeddings: true,
+        qkv_bias: false,
+        o_bias: false,
+        mlp_bias: false,
+        qk_norm: false,
+    };
+    let shapes = [
+        ("model.embed_tokens.weight", vec![9, h]),
+        ("model.norm.weight", vec![h]),
+        ("model.layers.0.input_layernorm.weight", vec![h]),
+        ("model.layers.0.post_attention_layernorm.weight", vec![h]),
+        ("model.layers.0.self_attn.q_proj.weight", vec![4, h]),
+        ("model.layers.0.self_attn.k_proj.weight", vec![4, h]),
+        ("model.layers.0.self_attn.v_proj.weight", vec![4, h]),
+        ("model.layers.0.self_attn.o_proj.weight", vec![h, 4]),
+        ("model.layers.0.mlp.gate_proj.weight", vec![3, h]),
+        ("model.layers.0.mlp.up_proj.weight", vec![3, h]),
+        ("model.layers.0.mlp.down_proj.weight", vec![h, 3]),
+    ];
+    let tensors = shapes.iter().enumerate().map(|(i, (name, shape))| {
+        // logits are products over a long row: keep them a few units apart
+        ((*name).to_owned(), (noise(shape, i as u64) * 0.1).unwrap())
+    });
+    let vb = VarBuilder::from_tensors(tensors.collect(), DType::F64, &Device::Cpu);
+    let decoder = Decoder::new(&config, &vb).unwrap();
+    let ids: Vec<u32> = (0..64).map(|i| (i * i + i / 3) % 9).collect();
+    // 63 rows of 128 KiB: a sweep of 256 MiB takes 32 targets
+    let all = attribute(&decoder, &ids, 14, AttributedFn::LogProb).unwrap();
+    for first in [20, 32, 45] {
+        let later = attribute(&decoder, &ids, 14 + first, AttributedFn::LogProb).unwrap();
+        assert_same_columns(&all, &later, first);
+    }
+}
+
+/// Asking for no target, or with no prompt, gives no columns and no panic.
+#[test]
+fn nothing_to_attribute_gives_no_columns() {
+    let decoder = decoder("llama_tied", DType::F32);
+    for (ids, n) in [(&[1_u32, 2, 3][..], 3), (&[1, 2, 3], 7), (&[1, 2, 3], 0), (&[], 0)] {
+        let got = attribute(&decoder, ids, n, AttributedFn::Probability).unwrap();
+        assert!(got.scores.is_empty() && got.matrix(Fold::L2, true).columns.is_empty());
+    }
 }

@@ -215,3 +215,6 @@ impl Linearized<'_> {
         ops::rms_norm_vjp(&first(&self.x)?, &block.attention_norm, block.eps, &d_normed, &dy)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -311,3 +311,6 @@ pub fn input_x_gradient(x: &Tensor, g: &Tensor) -> Result<Vec<[f64; 2]>> {
         composed::input_x_gradient(x, g)
     )
 }
+
+#[cfg(test)]
+mod tests;

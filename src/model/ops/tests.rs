@@ -1,0 +1,449 @@
+//! Every operation against three independent things: a definition worked out by hand where it is short, central
+//! differences in f64 for every gradient, and the composition of candle operations that GPUs run.
+//!
+//! Sizes are odd on purpose: no dimension is a multiple of 16 lanes, sequences are longer than one attention tile (64) and
+//! one task of rows (32), and gradients are taken for targets that see all, some or one of the rows.
+
+use candle_core::{DType, Device, Result, Tensor};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+
+/// Grouped queries (three to a key), a head width that fills no vector register, rows of 140 columns.
+const HEADS: HeadLayout = HeadLayout { n_heads: 6, n_kv_heads: 2, head_dim: 14 };
+/// One key head for each query head, wider than a register.
+const UNGROUPED: HeadLayout = HeadLayout { n_heads: 2, n_kv_heads: 2, head_dim: 34 };
+/// Rows of the sequence, targets, and how many rows the targets see.
+const SIZES: [(usize, usize, usize); 4] = [(70, 1, 70), (131, 2, 131), (97, 3, 66), (97, 2, 1)];
+
+/// Independent values, uniform in `-scale..scale`.
+fn noise(shape: &[usize], seed: u64, scale: f64) -> Tensor {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let data: Vec<f64> = (0..shape.iter().product()).map(|_| rng.random_range(-scale..scale)).collect();
+    Tensor::from_vec(data, shape, &Device::Cpu).unwrap()
+}
+
+fn f32s(x: &Tensor) -> Tensor {
+    x.to_dtype(DType::F32).unwrap()
+}
+
+fn values(x: &Tensor) -> Vec<f64> {
+    x.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+}
+
+fn dot(a: &Tensor, b: &Tensor) -> f64 {
+    (a * b).unwrap().sum_all().unwrap().to_scalar().unwrap()
+}
+
+fn norm(a: &Tensor) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// Cosines and sines of `s` arbitrary angles per pair: a rotation needs no more than that.
+fn angles(s: usize, heads: HeadLayout) -> (Tensor, Tensor) {
+    let a = noise(&[s, heads.head_dim / 2], 99, 3.0);
+    (a.cos().unwrap(), a.sin().unwrap())
+}
+
+/// `dx` `[B, s, _]` must be the gradient of `<forward(x), dy>` for each target's `dy`, where `x` `[S, _]` may have more rows
+/// than the target sees.
+///
+/// Bound: with h = 1e-5 truncation is about h² and rounding 1e-16 / h of the slope, both near 1e-10 of ‖slope‖·‖dy‖; the
+/// bound leaves a factor of a hundred, and a gradient that lacks any one term is far outside it.
+fn check_gradient(what: &str, forward: impl Fn(&Tensor) -> Result<Tensor>, x: &Tensor, dy: &Tensor, dx: &Tensor) {
+    let h = 1e-5;
+    let s = dy.dim(1).unwrap();
+    assert_eq!(dx.dims(), [dy.dim(0).unwrap(), s, x.dim(1).unwrap()], "{what}");
+    for direction in 0..3 {
+        let v = noise(x.dims(), 1000 + direction, 1.0);
+        let at = |step: f64| forward(&(x + (&v * step).unwrap()).unwrap()).unwrap();
+        let slope = ((at(h) - at(-h)).unwrap() / (2.0 * h)).unwrap().narrow(0, 0, s).unwrap();
+        let v = v.narrow(0, 0, s).unwrap();
+        for b in 0..dy.dim(0).unwrap() {
+            let (dy, dx) = (dy.get(b).unwrap(), dx.get(b).unwrap());
+            let (got, want) = (dot(&v, &dx), dot(&slope, &dy));
+            let error = (got - want).abs() / (norm(&slope) * norm(&dy));
+            assert!(error < 1e-8, "{what}, target {b}, direction {direction}: got {got}, want {want} ({error:e})");
+        }
+    }
+}
+
+/// Every entry within `bound` of the largest magnitude of `want`.
+fn assert_near(what: &str, got: &Tensor, want: &Tensor, bound: f64) {
+    assert_eq!(got.dims(), want.dims(), "{what}");
+    let (got, want) = (values(got), values(want));
+    let largest = want.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    assert!(largest > 0.0, "{what}: nothing to compare");
+    for (i, (g, w)) in got.iter().zip(&want).enumerate() {
+        let error = (g - w).abs() / largest;
+        assert!(error <= bound, "{what}[{i}]: got {g}, want {w}: {error:e} of the largest, bound {bound:e}");
+    }
+}
+
+fn assert_finite(what: &str, x: &Tensor) {
+    let bad = values(x).iter().position(|v| !v.is_finite());
+    assert_eq!(bad, None, "{what}: not finite at this index");
+}
+
+/// The first `s` rows.
+fn first(x: &Tensor, s: usize) -> Tensor {
+    x.narrow(0, 0, s).unwrap()
+}
+
+#[test]
+fn linear_is_the_matrix_product_and_its_gradient() {
+    for (s, b, seen) in SIZES {
+        let (x, w, bias) = (noise(&[s, 37], 1, 1.0), noise(&[53, 37], 2, 1.0), noise(&[53], 3, 1.0));
+        let (xs, ws, bs) = (values(&x), values(&w), values(&bias));
+        let got = values(&linear(&x, &w, Some(&bias)).unwrap());
+        let bare = values(&linear(&x, &w, None).unwrap());
+        for (i, j) in [(0, 0), (s - 1, 52), (s / 2, 17)] {
+            let product: f64 = (0..37).map(|k| xs[i * 37 + k] * ws[j * 37 + k]).sum();
+            assert!((bare[i * 53 + j] - product).abs() < 1e-13);
+            assert!((got[i * 53 + j] - product - bs[j]).abs() < 1e-13);
+        }
+        let dy = noise(&[b, seen, 53], 4, 1.0);
+        check_gradient("linear", |x| linear(x, &w, Some(&bias)), &x, &dy, &linear_vjp(&dy, &w).unwrap());
+    }
+}
+
+#[test]
+fn rms_norm_gradient() {
+    for (s, b, seen) in SIZES {
+        let (x, w) = (noise(&[s, 37], 1, 1.0), noise(&[37], 2, 1.0));
+        // an epsilon that matters, so that dropping it anywhere shows
+        let eps = 0.1;
+        let dy = noise(&[b, seen, 37], 3, 1.0);
+        let zero = dy.zeros_like().unwrap();
+        let dx = rms_norm_vjp(&first(&x, seen), &w, eps, &dy, &zero).unwrap();
+        check_gradient("rms_norm", |x| rms_norm(x, &w, eps), &x, &dy, &dx);
+
+        let residual = noise(&[b, seen, 37], 4, 1.0);
+        let with = rms_norm_vjp(&first(&x, seen), &w, eps, &dy, &residual).unwrap();
+        assert_near("rms_norm residual", &with, &(&dx + &residual).unwrap(), 1e-14);
+    }
+}
+
+#[test]
+fn rms_norm_by_hand() {
+    // mean square of [3, 4, 0, 0] is 6.25; with eps 2.75 the root is 3
+    let x = Tensor::new(&[[3.0, 4.0, 0.0, 0.0]], &Device::Cpu).unwrap();
+    let w = Tensor::new(&[1.0, 0.5, 7.0, 7.0], &Device::Cpu).unwrap();
+    let got = values(&rms_norm(&x, &w, 2.75).unwrap());
+    for (g, want) in got.iter().zip([1.0, 2.0 / 3.0, 0.0, 0.0]) {
+        assert!((g - want).abs() < 1e-15, "got {got:?}");
+    }
+}
+
+#[test]
+fn swiglu_gradient() {
+    for (s, b, seen) in SIZES {
+        let x = noise(&[s, 2 * 37], 1, 4.0);
+        let dy = noise(&[b, seen, 37], 2, 1.0);
+        let jacobian = swiglu_jacobian(&x).unwrap();
+        let dx = swiglu_vjp(&first(&jacobian, seen), &dy).unwrap();
+        check_gradient("swiglu", swiglu, &x, &dy, &dx);
+    }
+}
+
+#[test]
+fn swiglu_by_hand() {
+    // silu(ln 3) = ln 3 * 3/4
+    let x = Tensor::new(&[[3f64.ln(), 0.0, 8.0, 5.0]], &Device::Cpu).unwrap();
+    let got = values(&swiglu(&x).unwrap());
+    assert!((got[0] - 6.0 * 3f64.ln()).abs() < 1e-14 && got[1] == 0.0, "got {got:?}");
+}
+
+#[test]
+fn rope_gradient_and_inverse() {
+    for heads in [HEADS, UNGROUPED] {
+        for (s, b, seen) in SIZES {
+            let x = noise(&[s, heads.width()], 1, 1.0);
+            let (cos, sin) = angles(s, heads);
+            let dy = noise(&[b, seen, heads.width()], 2, 1.0);
+            let dx = rope_vjp(&dy, &first(&cos, seen), &first(&sin, seen), heads).unwrap();
+            check_gradient("rope", |x| rope(x, &cos, &sin, heads), &x, &dy, &dx);
+            let there = rope(&x, &cos, &sin, heads).unwrap();
+            assert_near("there and back", &rope_vjp(&there, &cos, &sin, heads).unwrap(), &x, 1e-14);
+        }
+    }
+}
+
+/// A quarter turn takes (a, b) to (-b, a): element `i` is paired with `i + d/2`, values stay.
+#[test]
+fn rope_by_hand() {
+    let heads = HeadLayout { n_heads: 1, n_kv_heads: 1, head_dim: 4 };
+    let x = Tensor::from_vec((1..=12).map(f64::from).collect(), (1, 12), &Device::Cpu).unwrap();
+    let turn = |v: f64, w: f64| Tensor::new(&[[v, w]], &Device::Cpu).unwrap();
+    // the first pair turns by 90 degrees, the second not at all
+    let got = values(&rope(&x, &turn(0.0, 1.0), &turn(1.0, 0.0), heads).unwrap());
+    assert_eq!(got, [-3.0, 2.0, 1.0, 4.0, -7.0, 6.0, 5.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
+}
+
+#[test]
+fn head_norm_gradient() {
+    for heads in [HEADS, UNGROUPED] {
+        for (s, b, seen) in SIZES {
+            let x = noise(&[s, heads.width()], 1, 1.0);
+            let (wq, wk) = (noise(&[heads.head_dim], 2, 1.0), noise(&[heads.head_dim], 3, 1.0));
+            let dy = noise(&[b, seen, heads.width()], 4, 1.0);
+            let dx = head_norm_vjp(&first(&x, seen), &wq, &wk, 0.1, heads, &dy).unwrap();
+            check_gradient("head_norm", |x| head_norm(x, &wq, &wk, 0.1, heads), &x, &dy, &dx);
+        }
+    }
+}
+
+/// Each head is [`rms_norm`] with its own weight, and values pass through.
+#[test]
+fn head_norm_is_a_norm_per_head() {
+    let d = HEADS.head_dim;
+    let x = noise(&[5, HEADS.width()], 1, 1.0);
+    let (wq, wk) = (noise(&[d], 2, 1.0), noise(&[d], 3, 1.0));
+    let got = head_norm(&x, &wq, &wk, 0.1, HEADS).unwrap();
+    for h in 0..HEADS.n_heads + 2 * HEADS.n_kv_heads {
+        let head = x.narrow(1, h * d, d).unwrap().contiguous().unwrap();
+        let want = match h {
+            _ if h < HEADS.n_heads => rms_norm(&head, &wq, 0.1).unwrap(),
+            _ if h < HEADS.n_heads + HEADS.n_kv_heads => rms_norm(&head, &wk, 0.1).unwrap(),
+            _ => head,
+        };
+        assert_near("head", &got.narrow(1, h * d, d).unwrap(), &want, 1e-14);
+    }
+}
+
+/// Attention written out as its definition, one query and head at a time.
+fn reference_attention(qkv: &Tensor, heads: HeadLayout) -> (Vec<f64>, Vec<f64>) {
+    let (s, width, d) = (qkv.dim(0).unwrap(), heads.width(), heads.head_dim);
+    let x = values(qkv);
+    let group = heads.n_heads / heads.n_kv_heads;
+    let mut out = vec![0.0; s * heads.n_heads * d];
+    let mut probabilities = vec![0.0; heads.n_heads * s * s];
+    for h in 0..heads.n_heads {
+        let key = (heads.n_heads + h / group) * d;
+        let value = key + heads.n_kv_heads * d;
+        for i in 0..s {
+            let score = |j: usize| {
+                let product: f64 = (0..d).map(|e| x[i * width + h * d + e] * x[j * width + key + e]).sum();
+                product / (d as f64).sqrt()
+            };
+            let weights: Vec<f64> = (0..=i).map(|j| score(j).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            for (j, weight) in weights.iter().enumerate() {
+                probabilities[(h * s + i) * s + j] = weight / total;
+                for e in 0..d {
+                    out[(i * heads.n_heads + h) * d + e] += weight / total * x[j * width + value + e];
+                }
+            }
+        }
+    }
+    (out, probabilities)
+}
+
+#[test]
+fn attention_matches_its_definition() {
+    for heads in [HEADS, UNGROUPED] {
+        for s in [1, 63, 64, 65, 131] {
+            let qkv = noise(&[s, heads.width()], 1, 1.0);
+            let (out, probabilities) = reference_attention(&qkv, heads);
+            let out = Tensor::from_vec(out, (s, heads.n_heads * heads.head_dim), &Device::Cpu).unwrap();
+            let got = attention(&qkv, heads, true).unwrap();
+            assert_near("attention", &got.out, &out, 1e-13);
+            assert_near("without keeping", &attention(&qkv, heads, false).unwrap().out, &out, 1e-13);
+            let kept = values(&got.probabilities.unwrap());
+            assert_eq!(kept.len(), probabilities.len());
+            for (i, (g, w)) in kept.iter().zip(&probabilities).enumerate() {
+                assert!((g - w).abs() < 1e-14, "probability {i}: got {g}, want {w}");
+                assert!(i % s <= i / s % s || *g == 0.0, "probability {i} lies above the diagonal");
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_gradient() {
+    for heads in [HEADS, UNGROUPED] {
+        for (s, b, seen) in SIZES {
+            let qkv = noise(&[s, heads.width()], 1, 1.5);
+            let forward = attention(&qkv, heads, true).unwrap();
+            let d_out = noise(&[b, seen, heads.n_heads * heads.head_dim], 2, 1.0);
+            let d_qkv = attention_vjp(&qkv, &forward, heads, &d_out).unwrap();
+            let out = |x: &Tensor| Ok(attention(x, heads, false)?.out);
+            check_gradient("attention", out, &qkv, &d_out, &d_qkv);
+        }
+    }
+    let qkv = noise(&[3, HEADS.width()], 1, 1.0);
+    let forgotten = attention(&qkv, HEADS, false).unwrap();
+    let d_out = noise(&[1, 3, 84], 2, 1.0);
+    assert!(attention_vjp(&qkv, &forgotten, HEADS, &d_out).is_err(), "nothing was kept to take a gradient with");
+}
+
+#[test]
+fn input_x_gradient_matches_its_definition() {
+    for (s, b, _) in SIZES {
+        let (x, g) = (noise(&[s, 37], 1, 1.0), noise(&[b, s, 37], 2, 1.0));
+        let (xs, gs) = (values(&x), values(&g));
+        let exact = input_x_gradient(&x, &g).unwrap();
+        let single = input_x_gradient(&f32s(&x), &f32s(&g)).unwrap();
+        let composed = composed::input_x_gradient(&f32s(&x), &f32s(&g)).unwrap();
+        assert_eq!(exact.len(), b * s);
+        for r in 0..b * s {
+            let terms = || (0..37).map(|i| xs[r % s * 37 + i] * gs[r * 37 + i]);
+            let want = [terms().map(|v| v * v).sum::<f64>().sqrt(), terms().sum()];
+            for i in 0..2 {
+                assert!((exact[r][i] - want[i]).abs() < 1e-13, "row {r}: {:?}, want {want:?}", exact[r]);
+                // 37 products, each rounded to f32 a few times: 6e-8 of the norm apiece at the very most
+                let bound = 2e-6 * want[0];
+                assert!((single[r][i] - want[i]).abs() < bound, "row {r}: {:?}, want {want:?}", single[r]);
+                assert!((composed[r][i] - want[i]).abs() < bound, "row {r}: {:?}, want {want:?}", composed[r]);
+            }
+        }
+    }
+}
+
+/// f32 kernels and compositions do the same sums in another order: 131 terms at most, each rounding 6e-8 of a partial sum,
+/// which adds up to 1e-6 of the largest entry; three times that.
+const F32_BOUND: f64 = 3e-6;
+
+#[test]
+fn compositions_agree_with_the_kernels() {
+    for (s, b, seen) in SIZES {
+        let (x, w, bias) =
+            (f32s(&noise(&[s, 37], 1, 1.0)), f32s(&noise(&[54, 37], 2, 1.0)), f32s(&noise(&[54], 3, 1.0)));
+        let near = |what: &str, got: Result<Tensor>, want: Result<Tensor>| {
+            assert_near(&format!("{what} {s} {b} {seen}"), &got.unwrap(), &want.unwrap(), F32_BOUND);
+        };
+        near("linear", composed::linear(&x, &w, Some(&bias)), linear(&x, &w, Some(&bias)));
+        near("linear without bias", composed::linear(&x, &w, None), linear(&x, &w, None));
+        let dy = f32s(&noise(&[b, seen, 54], 4, 1.0));
+        near("linear_vjp", composed::linear_vjp(&dy, &w), linear_vjp(&dy, &w));
+
+        let wn = f32s(&noise(&[37], 5, 1.0));
+        let dy = f32s(&noise(&[b, seen, 37], 6, 1.0));
+        let zero = dy.zeros_like().unwrap();
+        near("rms_norm", composed::rms_norm(&x, &wn, 1e-6), rms_norm(&x, &wn, 1e-6));
+        let xs = first(&x, seen);
+        near("rms_norm_vjp", composed::rms_norm_vjp(&xs, &wn, 0.1, &dy), rms_norm_vjp(&xs, &wn, 0.1, &dy, &zero));
+
+        let gate_up = f32s(&noise(&[s, 74], 7, 6.0));
+        near("swiglu", composed::swiglu(&gate_up), swiglu(&gate_up));
+        near("swiglu_jacobian", composed::swiglu_jacobian(&gate_up), swiglu_jacobian(&gate_up));
+        let jacobian = first(&swiglu_jacobian(&gate_up).unwrap(), seen);
+        near("swiglu_vjp", composed::swiglu_vjp(&jacobian, &dy), swiglu_vjp(&jacobian, &dy));
+
+        for heads in [HEADS, UNGROUPED] {
+            let qkv = f32s(&noise(&[s, heads.width()], 8, 1.5));
+            let (cos, sin) = angles(s, heads);
+            let (cos, sin) = (f32s(&cos), f32s(&sin));
+            let (cos_seen, sin_seen) = (first(&cos, seen), first(&sin, seen));
+            let d_qkv = f32s(&noise(&[b, seen, heads.width()], 9, 1.0));
+            near("rope", composed::rope(&qkv, &cos, &sin, heads, false), rope(&qkv, &cos, &sin, heads));
+            near(
+                "rope_vjp",
+                composed::rope(&d_qkv, &cos_seen, &sin_seen, heads, true),
+                rope_vjp(&d_qkv, &cos_seen, &sin_seen, heads),
+            );
+
+            let (wq, wk) = (f32s(&noise(&[heads.head_dim], 10, 1.0)), f32s(&noise(&[heads.head_dim], 11, 1.0)));
+            near("head_norm", composed::head_norm(&qkv, &wq, &wk, 1e-6, heads), head_norm(&qkv, &wq, &wk, 1e-6, heads));
+            let rows = first(&qkv, seen);
+            near(
+                "head_norm_vjp",
+                composed::head_norm_vjp(&rows, &wq, &wk, 0.1, heads, &d_qkv),
+                head_norm_vjp(&rows, &wq, &wk, 0.1, heads, &d_qkv),
+            );
+
+            let want = attention(&qkv, heads, true).unwrap();
+            let got = composed::attention(&qkv, heads, true).unwrap();
+            let (got_p, want_p) = (got.probabilities.unwrap(), want.probabilities.clone().unwrap());
+            near("attention", Ok(got.out.clone()), Ok(want.out.clone()));
+            near("probabilities", Ok(got_p.clone()), Ok(want_p));
+            assert!(composed::attention(&qkv, heads, false).unwrap().probabilities.is_none());
+            let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 12, 1.0));
+            near(
+                "attention_vjp",
+                composed::attention_vjp(&qkv, &got_p, &got.out, heads, &d_out),
+                attention_vjp(&qkv, &want, heads, &d_out),
+            );
+        }
+    }
+}
+
+/// Rows of zeros, rows of ±1e4 and everything between: no kernel and no composition may give a NaN or an infinity.
+#[test]
+fn extreme_rows_stay_finite() {
+    let (s, b) = (70, 2);
+    // every third row is zero, every third holds ±1e4
+    let extreme = |width: usize| {
+        let row = |i: usize| match i % 3 {
+            0 => noise(&[1, width], i as u64, 1.0),
+            1 => Tensor::zeros((1, width), DType::F64, &Device::Cpu).unwrap(),
+            _ => (noise(&[1, width], i as u64, 1.0).sign().unwrap() * 1e4).unwrap(),
+        };
+        f32s(&Tensor::cat(&(0..s).map(row).collect::<Vec<_>>(), 0).unwrap())
+    };
+    let finite = |what: &str, results: &[Result<Tensor>]| {
+        for result in results {
+            assert_finite(what, result.as_ref().unwrap());
+        }
+    };
+
+    let (x, w) = (extreme(37), f32s(&noise(&[37], 1, 1.0)));
+    let dy = f32s(&noise(&[b, s, 37], 2, 1.0));
+    let eps = 1e-6;
+    finite("rms_norm", &[rms_norm(&x, &w, eps), composed::rms_norm(&x, &w, eps)]);
+    finite("rms_norm_vjp", &[rms_norm_vjp(&x, &w, eps, &dy, &dy), composed::rms_norm_vjp(&x, &w, eps, &dy)]);
+
+    let gate_up = extreme(74);
+    finite("swiglu", &[swiglu(&gate_up), composed::swiglu(&gate_up)]);
+    let (jacobian, other) = (swiglu_jacobian(&gate_up).unwrap(), composed::swiglu_jacobian(&gate_up).unwrap());
+    assert_near("saturated gates", &other, &jacobian, F32_BOUND);
+    finite("swiglu_vjp", &[swiglu_vjp(&jacobian, &dy), composed::swiglu_vjp(&other, &dy)]);
+
+    // queries and keys of ±100: scores reach 14 * 1e4 / √14 = 3.7e4, and a softmax row is one word
+    let qkv = (extreme(HEADS.width()) * 0.01).unwrap();
+    let d_out = f32s(&noise(&[b, s, 84], 3, 1.0));
+    let (kernel, other) = (attention(&qkv, HEADS, true).unwrap(), composed::attention(&qkv, HEADS, true).unwrap());
+    assert_near("saturated attention", &other.out, &kernel.out, F32_BOUND);
+    finite("attention", &[Ok(kernel.out.clone()), Ok(kernel.probabilities.clone().unwrap())]);
+    finite(
+        "attention_vjp",
+        &[
+            attention_vjp(&qkv, &kernel, HEADS, &d_out),
+            composed::attention_vjp(&qkv, &other.probabilities.unwrap(), &other.out, HEADS, &d_out),
+        ],
+    );
+    let (wq, wk) = (f32s(&noise(&[14], 4, 1.0)), f32s(&noise(&[14], 5, 1.0)));
+    let d_qkv = f32s(&noise(&[b, s, HEADS.width()], 6, 1.0));
+    finite(
+        "head_norm",
+        &[
+            head_norm(&qkv, &wq, &wk, eps, HEADS),
+            composed::head_norm(&qkv, &wq, &wk, eps, HEADS),
+            head_norm_vjp(&qkv, &wq, &wk, eps, HEADS, &d_qkv),
+            composed::head_norm_vjp(&qkv, &wq, &wk, eps, HEADS, &d_qkv),
+        ],
+    );
+    // equal scores, however large, attend evenly
+    let even = Tensor::ones((s, HEADS.width()), DType::F32, &Device::Cpu).unwrap();
+    let even = values(&attention(&(even * 100.0).unwrap(), HEADS, true).unwrap().probabilities.unwrap());
+    for i in 0..s {
+        let want = 1.0 / (i + 1) as f64;
+        assert!((even[i * s + i] - want).abs() < 1e-6 * want, "row {i}: {}", even[i * s + i]);
+    }
+}
+
+/// Half precision has no kernel and takes the compositions through the same entry points.
+#[test]
+fn half_precision_takes_the_compositions() {
+    let (s, b, seen) = (70, 2, 66);
+    let half = |x: &Tensor| x.to_dtype(DType::BF16).unwrap();
+    let qkv = noise(&[s, HEADS.width()], 1, 1.0);
+    let d_out = noise(&[b, seen, 84], 2, 1.0);
+    let forward = attention(&half(&qkv), HEADS, true).unwrap();
+    assert_eq!(forward.out.dtype(), DType::BF16);
+    let got = attention_vjp(&half(&qkv), &forward, HEADS, &half(&d_out)).unwrap();
+    let want = attention_vjp(&qkv, &attention(&qkv, HEADS, true).unwrap(), HEADS, &d_out).unwrap();
+    // bfloat16 has 8 bits: inputs, probabilities, differences and outputs each round by up to 2^-9
+    assert_near("attention_vjp", &got, &want, 3e-2);
+}
