@@ -9,6 +9,7 @@ use crate::{
     Error, Result,
     attribution::{AttributedFn, Fold, attribute},
     diff::Diff,
+    model::decoder::Decoder,
     sample::Task,
     scorer::{Scorer, Settings},
     uncertainty::{StepScores, step_scores},
@@ -44,28 +45,31 @@ impl GradientCheck {
 /// The direction scales every embedded row by a random amount: its slope is the weighted sum of the signed attributions, so
 /// every position and every block takes part. The differences are Richardson-extrapolated, which leaves an error of order h⁴.
 ///
+/// The differences are of `precise`, the same weights in at least f32: of a forward pass in half precision they would be mostly
+/// rounding.
+///
 /// # Errors
 /// The model cannot run.
-pub fn gradients(scorer: &Scorer) -> Result<Vec<GradientCheck>> {
+pub fn gradients(scorer: &Scorer, precise: &Decoder) -> Result<Vec<GradientCheck>> {
     let encoding = scorer.encode(&Diff::parse(DIFF)?, TEXT, Task::Review, &Settings::default())?;
     let (ids, n) = (&encoding.ids, encoding.n_prompt);
     let visible = &ids[..ids.len() - 1];
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let direction: Vec<f64> = visible.iter().map(|_| rng.random_range(-1.0..1.0)).collect();
 
-    let decoder = &scorer.decoder;
-    let rotary = decoder.rotary(visible.len())?;
-    let x = decoder.embed(visible)?;
+    let rotary = precise.rotary(visible.len())?;
+    let x = precise.embed(visible)?;
     let scores_at = |h: f64| -> Result<StepScores> {
         let scale: Vec<f64> = direction.iter().map(|d| 1.0 + h * d).collect();
-        let scale = Tensor::from_vec(scale, (visible.len(), 1), decoder.device())?.to_dtype(decoder.dtype())?;
-        let hidden = decoder.forward(&x.broadcast_mul(&scale)?, &rotary)?;
-        Ok(step_scores(decoder, &hidden.narrow(0, n - 1, ids.len() - n)?, &ids[n..])?)
+        let scale = Tensor::from_vec(scale, (visible.len(), 1), precise.device())?.to_dtype(precise.dtype())?;
+        let hidden = precise.forward(&x.broadcast_mul(&scale)?, &rotary)?;
+        Ok(step_scores(precise, &hidden.narrow(0, n - 1, ids.len() - n)?, &ids[n..])?)
     };
-    let (h, tolerance) = match decoder.dtype() {
-        DType::F64 => (1e-4, 1e-5),
-        DType::F32 => (2e-2, 1e-2),
-        _ => (1e-1, 2e-1),
+    let h = if precise.dtype() == DType::F64 { 1e-4 } else { 2e-2 };
+    let tolerance = match scorer.decoder.dtype() {
+        DType::F64 => 1e-5,
+        DType::F32 => 1e-2,
+        _ => 2e-1,
     };
     let at = [scores_at(h)?, scores_at(-h)?, scores_at(h / 2.0)?, scores_at(-h / 2.0)?];
     let slopes = |of: fn(&StepScores) -> &Vec<f64>| -> Vec<f64> {
@@ -76,7 +80,8 @@ pub fn gradients(scorer: &Scorer) -> Result<Vec<GradientCheck>> {
     [(AttributedFn::LogProb, slopes(|s| &s.logprob)), (AttributedFn::Logit, slopes(|s| &s.logit))]
         .into_iter()
         .map(|(attributed_fn, differences)| {
-            let matrix = attribute(decoder, ids, n, attributed_fn).map_err(Error::from)?.matrix(Fold::Dot, false);
+            let matrix =
+                attribute(&scorer.decoder, ids, n, attributed_fn).map_err(Error::from)?.matrix(Fold::Dot, false);
             let vjps = matrix.columns.iter().map(|c| c.iter().zip(&direction).map(|(v, d)| v * d).sum::<f64>());
             let largest = differences.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
             let pairs = vjps.zip(differences.iter().copied());

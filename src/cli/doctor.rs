@@ -1,5 +1,6 @@
 //! `veridiff doctor`: loads a model and checks that its gradients are gradients.
 
+use candle_core::DType;
 use serde_json::json;
 
 use super::{Outcome, note, rows::print, scoring::ModelArgs};
@@ -18,8 +19,16 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut ok = true;
-    for scorer in args.model.scorers()? {
-        let checks = self_check::gradients(&scorer)?;
+    let dtype = args.model.dtype()?;
+    for files in args.model.files()? {
+        let scorer = args.model.load(&files, dtype)?;
+        // differences of a forward pass in half precision would be mostly rounding
+        let precise = match dtype {
+            DType::BF16 | DType::F16 => Some(args.model.load(&files, DType::F32)?.decoder),
+            _ => None,
+        };
+        let checks = self_check::gradients(&scorer, precise.as_ref().unwrap_or(&scorer.decoder))?;
+        drop(precise);
         ok &= checks.iter().all(GradientCheck::passed);
         let decoder = &scorer.decoder;
         let c = decoder.config();

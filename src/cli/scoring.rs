@@ -42,6 +42,7 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
     pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
+        self.start_threads()?;
         let bar = super::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
         let mut files = self
@@ -56,14 +57,13 @@ impl ModelArgs {
 
     /// Loads every model named.
     pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
-        self.start_threads()?;
-        let (dtype, device) = (self.dtype()?, self.device()?);
-        self.files()?
-            .iter()
-            .map(|files| {
-                Scorer::load(files, dtype, &device).with_context(|| format!("cannot load the model `{}`", files.name))
-            })
-            .collect()
+        let dtype = self.dtype()?;
+        self.files()?.iter().map(|files| self.load(files, dtype)).collect()
+    }
+
+    /// Loads one model in a dtype of the caller's.
+    pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
+        Scorer::load(files, dtype, &self.device()?).with_context(|| format!("cannot load the model `{}`", files.name))
     }
 
     /// Loads the one model that a verb of a single model takes.
@@ -85,7 +85,8 @@ impl ModelArgs {
         }
     }
 
-    fn dtype(&self) -> anyhow::Result<DType> {
+    /// The dtype asked for.
+    pub fn dtype(&self) -> anyhow::Result<DType> {
         Ok(match self.dtype.as_str() {
             "f32" => DType::F32,
             "f64" => DType::F64,
