@@ -122,6 +122,9 @@ impl Diff {
     }
 }
 
+/// A line's numbers in the old and the new file, where it is in them.
+type LineNumbers = (Option<usize>, Option<usize>);
+
 /// The two counts of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
@@ -151,7 +154,7 @@ impl Hunk {
     }
 
     /// Counts a line; its numbers in the old and the new file.
-    fn take(&mut self, kind: LineKind) -> (Option<usize>, Option<usize>) {
+    fn take(&mut self, kind: LineKind) -> LineNumbers {
         let mut numbers = (None, None);
         if matches!(kind, LineKind::Removed | LineKind::Context) {
             numbers.0 = self.starts.and_then(|start| start.old.checked_add(self.found_old));
@@ -203,7 +206,7 @@ impl<'t> Parser<'t> {
         Ok(Diff { text: self.text.to_owned(), lines: self.lines, files: self.files.into_names() })
     }
 
-    fn classify(&mut self, index: usize, line: &str) -> Result<(LineKind, (Option<usize>, Option<usize>)), DiffError> {
+    fn classify(&mut self, index: usize, line: &str) -> Result<(LineKind, LineNumbers), DiffError> {
         let header = (LineKind::Header, (None, None));
         if line.starts_with("@@@") {
             return Err(DiffError::Combined { line: index + 1 });

@@ -80,7 +80,7 @@ impl Args {
             }
             (_, _, Some(revision), _) => commit(revision),
             (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
-            _ => Err(UsageError::new(
+            _ => Err(UsageError::error(
                 "nothing to explain",
                 "give --diff FILE with --text FILE, --input FILE with --id ID, or --commit REV",
             )),
@@ -133,8 +133,8 @@ fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
     }
     let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
     Err(match unreadable.first() {
-        None => UsageError::new(problem, "ids are compared letter by letter"),
-        Some(first) => UsageError::new(
+        None => UsageError::error(problem, "ids are compared letter by letter"),
+        Some(first) => UsageError::error(
             problem,
             format!("{} of its lines cannot be read, the first: {}", unreadable.len(), one_line(first)),
         ),

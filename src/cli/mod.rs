@@ -91,7 +91,7 @@ struct UsageError {
 }
 
 impl UsageError {
-    fn new(problem: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    fn error(problem: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         UsageError { problem: problem.into(), hint: hint.into() }.into()
     }
 }

@@ -148,7 +148,7 @@ impl Args {
                 0 => format!("`{}` holds no samples", self.input.display()),
                 n => format!("`{}` holds no samples: all {n} lines have faults", self.input.display()),
             };
-            return Err(UsageError::new(problem, "one JSON object a line, with `id`, `diff` and `text`"));
+            return Err(UsageError::error(problem, "one JSON object a line, with `id`, `diff` and `text`"));
         }
         if !self.clauses.is_empty() {
             samples = self.filtered(samples)?;
@@ -165,7 +165,7 @@ impl Args {
         }
         if samples.is_empty() {
             let problem = format!("none of the {n_read} samples of `{}` is chosen", self.input.display());
-            return Err(UsageError::new(problem, "raise --limit or --sample, or make fewer shards than samples"));
+            return Err(UsageError::error(problem, "raise --limit or --sample, or make fewer shards than samples"));
         }
         Ok((samples, n_unreadable))
     }
@@ -176,7 +176,7 @@ impl Args {
         let rows: Vec<Row> = samples.iter().map(|(_, sample)| sample.to_row()).collect();
         let table = Table::from_rows(&rows, &BTreeMap::new()).map_err(Error::from)?;
         let place = || format!("cannot choose rows of `{}`", self.input.display());
-        let kept = filter_table(table, &clauses).map_err(Error::from).with_context(place)?;
+        let kept = filter_table(table, &clauses).with_context(place)?;
         let kept: std::collections::HashSet<String> =
             kept.strings(ID_COLUMN).map_err(Error::from)?.into_iter().flatten().collect();
         Ok(samples.into_iter().filter(|(_, sample)| kept.contains(&sample.id)).collect())

@@ -161,11 +161,11 @@ proptest! {
         }
         prop_assert_eq!(covered, text.len());
         prop_assert_eq!(encoding.n_cut > 0, encoding.diff.len() < diff.len());
-        for index in 0..ids.len() {
+        for (index, span) in spans.iter().enumerate() {
             let in_region = parsed.changed_spans().iter().any(|region| {
                 let Range { start, end } = encoding.diff;
                 let region = region.start + start..(region.end + start).min(end);
-                shared(&region, &spans[index]) > 0
+                shared(&region, span) > 0
             });
             prop_assert_eq!(encoding.changed[index], in_region && index < *n_prompt);
         }
