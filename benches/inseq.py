@@ -175,8 +175,6 @@ def measure(args, model, explainer, sample, ids, n_prompt):
         "n_response_tokens": n_response,
         "inseq_s": inseq_s,
         "veridiff_s": timing["total"] / 1000,
-        "veridiff_forward_s": timing["forward"] / 1000,
-        "veridiff_attribution_s": timing["attribution"] / 1000,
         "ratio": inseq_s / (timing["total"] / 1000),
         "veridiff_peak_rss_gb": peak_gb,
         "matrix_error": matrix_error,

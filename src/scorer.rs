@@ -24,7 +24,7 @@ use crate::{
     prompt::Template,
     sample::{Sample, Task},
     table::Row,
-    tokens::{EncodeOptions, Encoding, Segment, encode},
+    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, encode},
     uncertainty::{StepScores, step_scores},
 };
 
@@ -80,7 +80,7 @@ impl Settings {
             ("template_sha256", join(Template::hash)),
             ("max_tokens", self.encode.max_tokens.map_or("model".to_owned(), |n| n.to_string())),
             ("parse_special", self.encode.parse_special.to_string()),
-            ("changed_rule", format!("{:?}", self.encode.changed)),
+            ("changed_rule", changed_rule(self.encode.changed)),
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into();
@@ -93,6 +93,11 @@ impl Settings {
         }
         provenance
     }
+}
+
+/// The rule's name in metadata.
+fn changed_rule(rule: ChangedRule) -> String {
+    if rule == ChangedRule::default() { "default".to_owned() } else { format!("{rule:?}") }
 }
 
 /// A model ready to score.
