@@ -1,7 +1,7 @@
 //! The operations that blocks are made of, each forward beside its vector-Jacobian product.
 //!
-//! On the CPU in f32 and f64 they are kernels of our own over slices ([`cpu`], [`attention`], [`matmul`]); on any other
-//! device or dtype they are compositions of candle operations ([`composed`]) with the same meaning. A block never
+//! On the CPU in f32 and f64 they are kernels of our own over slices (`cpu`, `attention`, `matmul`); on any other
+//! device or dtype they are compositions of candle operations (`composed`) with the same meaning. A block never
 //! knows which.
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
