@@ -53,7 +53,7 @@ pub enum ModelError {
         /// The name it gives.
         got: String,
     },
-    /// A rotary scaling that is not implemented.
+    /// A rotary scaling that is not supported.
     #[error("`{path}`: rotary scaling `{got}` is not supported; supported are `default`, `linear` and `llama3`")]
     RopeScaling {
         /// The file that names it.

@@ -98,7 +98,7 @@ impl Gguf {
             Value::Array(entries) => match entries.iter().map(one).collect::<Option<Vec<_>>>().as_deref() {
                 Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => Some(*first),
                 _ => {
-                    let problem = "differs from layer to layer, which is not implemented";
+                    let problem = "differs from layer to layer, which is not supported";
                     return Err(ModelError::field(&self.path, key, problem));
                 }
             },

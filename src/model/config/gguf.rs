@@ -8,7 +8,7 @@ impl Config {
     ///
     /// # Errors
     /// [`ModelError::Architecture`], [`ModelError::RopeScaling`], and [`ModelError::Field`] for a key that is missing,
-    /// impossible or asks for what is not implemented.
+    /// impossible or asks for what is not supported here.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self, ModelError> {
         let path = gguf.path();
         let name = gguf.string("general.architecture").unwrap_or("(none named)");
@@ -20,7 +20,7 @@ impl Config {
             gguf.unsigned(&key)?.ok_or_else(|| ModelError::field(path, key, "is missing, expected a whole number"))
         };
         if let Some(experts) = gguf.unsigned(&key("expert_count"))?.filter(|experts| *experts > 0) {
-            let problem = format!("is {experts}, mixtures of experts are not implemented");
+            let problem = format!("is {experts}, mixtures of experts are not supported");
             return Err(ModelError::field(path, key("expert_count"), problem));
         }
 

@@ -65,7 +65,7 @@ impl Config {
     ///
     /// # Errors
     /// [`ModelError::Json`] with line and column, [`ModelError::Architecture`], [`ModelError::RopeScaling`], and
-    /// [`ModelError::Field`] for a field that is missing, impossible or asks for what is not implemented.
+    /// [`ModelError::Field`] for a field that is missing, impossible or asks for what is not supported here.
     pub fn from_json_str(text: &str, path: &Path) -> Result<Self, ModelError> {
         let raw: Raw = serde_json::from_str(text).map_err(|source| ModelError::Json { path: path.into(), source })?;
         let architecture = architecture(&raw, path)?;
