@@ -11,6 +11,8 @@ use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor
 mod attention;
 mod composed;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod fused;
 mod matmul;
 mod simd;
 
@@ -45,6 +47,15 @@ impl HeadLayout {
         let d = self.head_dim;
         (h * d, (self.n_heads + kv) * d, (self.n_heads + self.n_kv_heads + kv) * d)
     }
+}
+
+/// Whether operations on CUDA devices may use kernels of our own (they do unless told otherwise) or only candle's: for
+/// comparing the two. Without the feature `cuda` it does nothing.
+pub fn use_fused_kernels(on: bool) {
+    #[cfg(feature = "cuda")]
+    fused::enable(on);
+    #[cfg(not(feature = "cuda"))]
+    let _ = on;
 }
 
 /// A contiguous CPU tensor, borrowed as a slice.
@@ -157,7 +168,7 @@ pub fn rms_norm_vjp(x: &Tensor, w: &Tensor, eps: f64, dy: &Tensor, residual: &Te
             let dx = cpu::rms_norm_vjp::<T>(xs.slice()?, ws.slice()?, eps, ds.slice()?, rs.slice()?);
             on_cpu(dx, dy, w.elem_count())
         },
-        composed::rms_norm_vjp(x, w, eps, dy)?.add(residual)
+        composed::rms_norm_vjp(x, w, eps, dy, Some(residual))
     )
 }
 
