@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use candle_core::{DType, Device};
+use candle_core::DType;
 
-use super::models::onto;
+use super::{device::DeviceChoice, models::onto};
 use crate::{
     Error,
     attribution::{AttributedFn, Fold},
@@ -27,7 +27,7 @@ pub struct ModelArgs {
     pub model: Vec<String>,
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu")]
-    pub device: String,
+    pub device: DeviceChoice,
     /// f32, f64, bf16 or f16; the checkpoint's own is never used silently
     #[arg(long, default_value = "f32")]
     pub dtype: String,
@@ -43,6 +43,8 @@ impl ModelArgs {
     /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
     pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
         self.start_threads()?;
+        // before anything is fetched for it
+        self.device.open()?;
         let bar = super::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
         let mut files = self
@@ -63,7 +65,8 @@ impl ModelArgs {
 
     /// Loads one model in a dtype of the caller's.
     pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        Scorer::load(files, dtype, &self.device()?).with_context(|| format!("cannot load the model `{}`", files.name))
+        Scorer::load(files, dtype, &self.device.open()?)
+            .with_context(|| format!("cannot load the model `{}`", files.name))
     }
 
     /// Loads the one model that a verb of a single model takes.
@@ -93,21 +96,6 @@ impl ModelArgs {
             "bf16" => DType::BF16,
             "f16" => DType::F16,
             other => bail!("unknown dtype `{other}`; one of f32, f64, bf16, f16"),
-        })
-    }
-
-    fn device(&self) -> anyhow::Result<Device> {
-        let ordinal = |text: &str| text.parse::<usize>().with_context(|| format!("`{text}` is not a device number"));
-        if self.device == "cpu" {
-            return Ok(Device::Cpu);
-        }
-        let device = match self.device.split_once(':').unwrap_or((&self.device, "0")) {
-            ("cuda", n) => Device::new_cuda(ordinal(n)?),
-            ("metal", n) => Device::new_metal(ordinal(n)?),
-            _ => bail!("unknown device `{}`; one of cpu, cuda[:n], metal", self.device),
-        };
-        device.with_context(|| {
-            format!("cannot use the device `{}`; a GPU needs a build with --features cuda or metal", self.device)
         })
     }
 }

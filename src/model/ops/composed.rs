@@ -9,9 +9,9 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
-use super::{Attention, HeadLayout};
 #[cfg(feature = "cuda")]
 use super::fused;
+use super::{Attention, HeadLayout};
 
 /// What norms and the softmax of tensors of `dtype` are worked out in.
 fn wide(dtype: DType) -> DType {
@@ -230,12 +230,12 @@ pub(super) fn plain_causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor
     let dtype = wide(scores.dtype());
     // exactly zero where masked: the mask is added as a large negative number before the maximum is taken
     let mask = ((Tensor::tril2(scores.dim(1)?, dtype, scores.device())? - 1.0)? * 1e30)?;
-    let scores = (scores.to_dtype(dtype)? * scale)?.broadcast_add(&mask)?;
+    let masked = (scores.to_dtype(dtype)? * scale)?.broadcast_add(&mask)?;
     let p = if dtype == DType::F64 {
-        let e = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+        let e = masked.broadcast_sub(&masked.max_keepdim(D::Minus1)?)?.exp()?;
         e.broadcast_div(&e.sum_keepdim(D::Minus1)?)?
     } else {
-        candle_nn::ops::softmax_last_dim(&scores)?
+        candle_nn::ops::softmax_last_dim(&masked)?
     };
     p.to_dtype(scores.dtype())
 }

@@ -36,23 +36,30 @@ pub(super) fn enable(on: bool) {
     ENABLED.store(on, Ordering::Relaxed);
 }
 
+/// What was found when the kernels were compared on a device, by its number: nothing, or why they are not used there.
+static CHECKED: Mutex<Option<HashMap<usize, Option<String>>>> = Mutex::new(None);
+
+/// See [`super::fused_kernels_problem`].
+pub(super) fn problem() -> Option<String> {
+    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    checked.as_ref()?.values().find_map(Clone::clone)
+}
+
 /// The kernels for tensors like `x`; none on other devices, for other dtypes, or where they did not pass their check.
 pub(super) fn kernels(x: &Tensor) -> Result<Option<Kernels>> {
-    static CHECKED: Mutex<Option<HashMap<usize, bool>>> = Mutex::new(None);
     let Device::Cuda(device) = x.device() else { return Ok(None) };
     if !matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16) || !ENABLED.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let ordinal = device.cuda_stream().context().ordinal();
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
-    let good = *checked.get_or_insert_default().entry(ordinal).or_insert_with(|| match check(x.device()) {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::warn!("cuda:{ordinal}: {error}; slower operations are used instead of fused kernels");
-            false
-        }
+    let problem = checked.get_or_insert_default().entry(ordinal).or_insert_with(|| {
+        let problem = check(x.device()).err()?;
+        let problem = format!("cuda:{ordinal}: {problem}; slower operations are used instead of fused kernels");
+        tracing::warn!("{problem}");
+        Some(problem)
     });
-    Ok(good.then_some(Kernels))
+    Ok(problem.is_none().then_some(Kernels))
 }
 
 /// The source as PTX, compiled once.

@@ -58,6 +58,29 @@ pub fn use_fused_kernels(on: bool) {
     let _ = on;
 }
 
+/// Why operations on a CUDA device do without kernels of our own, if they do; known once such a device was used.
+pub fn fused_kernels_problem() -> Option<String> {
+    #[cfg(feature = "cuda")]
+    return fused::problem();
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Makes the thread's operations take the compositions, as a GPU's do.
+    static COMPOSED_ONLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether there are kernels for `x`'s device; their dtypes are the macro's below.
+fn has_kernels(x: &Tensor) -> bool {
+    #[cfg(test)]
+    if COMPOSED_ONLY.get() {
+        return false;
+    }
+    x.device().is_cpu()
+}
+
 /// A contiguous CPU tensor, borrowed as a slice.
 struct Host<'a> {
     storage: StorageRef<'a>,
@@ -88,12 +111,12 @@ impl<'a> Host<'a> {
 /// Runs the first expression with `$t` bound to f32 or f64 for such tensors on the CPU, the second one otherwise.
 macro_rules! dispatch {
     ($x:expr, $t:ident => $kernel:expr, $composed:expr) => {
-        match ($x.device(), $x.dtype()) {
-            (Device::Cpu, DType::F32) => {
+        match (has_kernels($x), $x.dtype()) {
+            (true, DType::F32) => {
                 type $t = f32;
                 $kernel
             }
-            (Device::Cpu, DType::F64) => {
+            (true, DType::F64) => {
                 type $t = f64;
                 $kernel
             }

@@ -433,17 +433,4 @@ fn extreme_rows_stay_finite() {
     }
 }
 
-/// Half precision has no kernel and takes the compositions through the same entry points.
-#[test]
-fn half_precision_takes_the_compositions() {
-    let (s, b, seen) = (70, 2, 66);
-    let half = |x: &Tensor| x.to_dtype(DType::BF16).unwrap();
-    let qkv = noise(&[s, HEADS.width()], 1, 1.0);
-    let d_out = noise(&[b, seen, 84], 2, 1.0);
-    let forward = attention(&half(&qkv), HEADS, true).unwrap();
-    assert_eq!(forward.out.dtype(), DType::BF16);
-    let got = attention_vjp(&half(&qkv), &forward, HEADS, &half(&d_out)).unwrap();
-    let want = attention_vjp(&qkv, &attention(&qkv, HEADS, true).unwrap(), HEADS, &d_out).unwrap();
-    // bfloat16 has 8 bits: inputs, probabilities, differences and outputs each round by up to 2^-9
-    assert_near("attention_vjp", &got, &want, 3e-2);
-}
+mod composed_everywhere;
