@@ -30,7 +30,7 @@ fi
 if [ ! -e "$BUNDLE/cuda/libcublas.so.13" ]; then
     libraries=$("$PYTHON" -c 'import nvidia; print(":".join(f"{p}/cu13/lib" for p in nvidia.__path__))' 2>/dev/null)
     export LD_LIBRARY_PATH="${libraries:+$libraries:}${LD_LIBRARY_PATH:-}"
-    echo "CUDA libraries: ${libraries:-the system's}"
+    echo "CUDA libraries: ${libraries:-of the system}"
 fi
 
 {
@@ -40,7 +40,7 @@ fi
     timeout 420 "$BUNDLE/gpu_attribution" --fixtures tests/fixtures ${GGUF:+--gguf "$GGUF"} --json "$OUT/gpu.json" --seconds 270
     status=$?
     echo "gpu_attribution: exit status $status after $((SECONDS - begin)) s"
-    if [ -n "${GGUF:-}" ]; then
+    if [ -n "${GGUF:-}" ] && [ -x "$BUNDLE/veridiff" ]; then
         timeout 60 "$BUNDLE/veridiff" doctor --model "$GGUF" --device cuda --dtype bf16
         echo "doctor: exit status $?"
     fi
