@@ -299,8 +299,7 @@ fn agree(what: &str, got: &Tensor, want: &Tensor) -> Result<()> {
     let (got_values, want_values) = (values(got)?, values(want)?);
     let largest = want_values.iter().fold(f32::MIN_POSITIVE, |m, v| m.max(v.abs()));
     let worst = got_values.iter().zip(&want_values).map(|(g, w)| (g - w).abs() / largest);
-    // a NaN must not pass
-    match worst.enumerate().find(|(_, error)| !(*error <= bound)) {
+    match worst.enumerate().find(|(_, error)| error.is_nan() || *error > bound) {
         None => Ok(()),
         Some((i, error)) => candle_core::bail!(
             "the kernel `{what}` in {:?} is off by {error:e} of the largest entry (bound {bound:e}) at {i}: got {}, \
