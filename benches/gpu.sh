@@ -18,6 +18,11 @@ PYTHON=${PYTHON:-python3}
 mkdir -p "$OUT"
 begin=$SECONDS
 
+if [ -f "$BUNDLE/programs.tar.xz" ]; then
+    unpacked=$(mktemp -d)
+    tar -C "$unpacked" -xf "$BUNDLE/programs.tar.xz" || "$PYTHON" -m tarfile -e "$BUNDLE/programs.tar.xz" "$unpacked" || exit 2
+    BUNDLE=$unpacked
+fi
 if [ ! -x "$BUNDLE/gpu_attribution" ]; then
     echo "\`$BUNDLE\` has no gpu_attribution: make it with \`python3 scripts/cuda/build.py --bundle $BUNDLE\`" >&2
     exit 2

@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -39,6 +40,8 @@ PACKAGES = [
 
 # Library, file to open at run time, and the status its functions return where it cannot be opened:
 # CUDA_ERROR_STUB_LIBRARY, CUBLAS_STATUS_NOT_INITIALIZED (twice), CURAND_STATUS_NOT_INITIALIZED, NVRTC_ERROR_INTERNAL_ERROR.
+# NVRTC opens a library of its own, which it would not find beside the program: it is opened before it.
+FIRST = {"nvrtc": "libnvrtc-builtins.so.13.0"}
 LIBRARIES = [
     ("cuda", "libcuda.so.1", 34),
     ("cublas", "libcublas.so.13", 1),
@@ -106,6 +109,8 @@ def delay_load(folder, name, file, status, names):
     source, obj, archive = folder / f"{name}.inc", folder / f"{name}.o", folder / f"lib{name}.a"
     source.write_text("".join(f"FUNCTION({i}, {f})\n" for i, f in enumerate(names)))
     defines = [f'-DFUNCTIONS="{source}"', f'-DLIBRARY="{file}"', f"-DTAG={name}", f"-DSTATUS={status}", f"-DCOUNT={len(names)}"]
+    if name in FIRST:
+        defines.append(f'-DFIRST="{FIRST[name]}"')
     run(os.environ.get("CC", "cc"), "-O2", "-fPIC", *defines, "-c", Path(__file__).with_name("delay_load.c"), "-o", obj)
     archive.unlink(missing_ok=True)
     run("ar", "rcs", archive, obj)
@@ -120,7 +125,7 @@ def build(home, cu13, arguments, target):
         CUDARC_CUDA_VERSION="13000",
         PATH=f"{home / 'bin'}:{env['PATH']}",
         CARGO_TARGET_DIR=str(target),
-        RUSTFLAGS=f"{env.get('RUSTFLAGS', '')} -C link-arg=-Wl,-rpath,$ORIGIN/cuda -C link-arg=-Wl,--disable-new-dtags".strip(),
+        RUSTFLAGS=f"{env.get('RUSTFLAGS', '')} -C link-arg=-Wl,-rpath,$ORIGIN/cuda".strip(),
     )
     # H100 and H200. Others: 80 for A100, 89 for L4 and RTX 40, 120 for RTX 50
     env.setdefault("CUDA_COMPUTE_CAP", "90")
@@ -132,11 +137,18 @@ def build(home, cu13, arguments, target):
 
 
 def bundle(folder, cu13, target, with_libraries):
-    """Programs, stripped, and beside them the libraries that they open."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for program in [target / "release" / "veridiff", target / "release" / "examples" / "gpu_attribution"]:
-        run("strip", "-o", folder / program.name, program)
-    if with_libraries:
+    """Programs, stripped, and beside them the libraries that they open; or the programs alone, packed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    programs = [folder / "veridiff", folder / "gpu_attribution"]
+    run("strip", "-o", programs[0], target / "release" / programs[0].name)
+    run("strip", "-o", programs[1], target / "release" / "examples" / programs[1].name)
+    if not with_libraries:
+        with tarfile.open(folder / "programs.tar.xz", "w:xz") as archive:
+            for program in programs:
+                archive.add(program, program.name)
+                program.unlink()
+    else:
         (folder / "cuda").mkdir(exist_ok=True)
         for name in ["libcublas", "libcublasLt", "libcurand", "libnvrtc", "libnvrtc-builtins"]:
             (file,) = (cu13 / "lib").glob(f"{name}.so.*")
@@ -148,8 +160,8 @@ def bundle(folder, cu13, target, with_libraries):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", metavar="DIR", type=Path, help="copy programs and libraries there (0.9 GB)")
-    parser.add_argument("--no-libraries", action="store_true", help="leave the libraries out of the bundle (the programs "
-                        "are some 60 MB): for a machine whose Python has them, see benches/gpu.sh")
+    parser.add_argument("--no-libraries", action="store_true", help="put only the programs into it, packed (32 MB): for a "
+                        "machine whose Python has the libraries, see benches/gpu.sh")
     parser.add_argument("arguments", nargs="*", metavar="-- ARGUMENT", help="further arguments for cargo build")
     args = parser.parse_args()
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):

@@ -5,6 +5,7 @@
  *   TAG        the library's name, for symbols
  *   FUNCTIONS  a file with a line FUNCTION(i, name) for each function, i from 0
  *   COUNT      their number
+ *   FIRST      optional: a library that LIBRARY itself will look for by this name
  *   STATUS     what every function returns where the library, or the function in it, is missing
  *
  * Each function jumps through a slot. While the slot is empty it goes to `resolve`, which must leave every argument
@@ -35,6 +36,9 @@ static long missing(void) { return STATUS; }
 /* Threads that come here together open the library more than once, which only counts references. */
 HIDDEN void *RESOLVE(unsigned long i) {
     static int said;
+#ifdef FIRST
+    dlopen(FIRST, RTLD_NOW | RTLD_LOCAL); /* if it is not there, LIBRARY says so */
+#endif
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library && !said) {
         said = 1;
