@@ -3,7 +3,7 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
-use super::{Attention, HeadLayout};
+use super::HeadLayout;
 
 pub(super) fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     let y = flat_matmul(x, &w.t()?)?;
@@ -47,23 +47,18 @@ fn halves(x: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((x.narrow(D::Minus1, 0, n)?, x.narrow(D::Minus1, n, n)?))
 }
 
-pub(super) fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
-    let (gate, up) = halves(gate_up)?;
+pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     gate.silu()? * up
 }
 
-pub(super) fn swiglu_jacobian(gate_up: &Tensor) -> Result<Tensor> {
-    let (gate, up) = halves(&gate_up.to_dtype(DType::F32)?)?;
+pub(super) fn swiglu_jacobian(gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
+    let dtype = gate.dtype();
+    let (gate, up) = (gate.to_dtype(DType::F32)?, up.to_dtype(DType::F32)?);
     let sigmoid = (gate.neg()?.exp()? + 1.0)?.recip()?;
     let d_up = (&gate * &sigmoid)?;
     // up · σ · (1 + g(1 - σ)), with g·σ already at hand
     let d_gate = (up * (&sigmoid + (&d_up - (&d_up * &sigmoid)?)?)?)?;
-    Tensor::cat(&[d_gate, d_up], D::Minus1)?.to_dtype(gate_up.dtype())
-}
-
-pub(super) fn swiglu_vjp(jacobian: &Tensor, d_out: &Tensor) -> Result<Tensor> {
-    let (j_gate, j_up) = halves(jacobian)?;
-    Tensor::cat(&[d_out.broadcast_mul(&j_gate)?, d_out.broadcast_mul(&j_up)?], D::Minus1)
+    Ok((d_gate.to_dtype(dtype)?, d_up.to_dtype(dtype)?))
 }
 
 /// The rotated columns as `[.., s, n, head_dim]`, and the value columns as they are.
@@ -127,7 +122,7 @@ fn split_heads(qkv: &Tensor, heads: HeadLayout) -> Result<(Tensor, Tensor, Tenso
     Ok((part(0, nh, 1)?, part(nh, nkv, group)?, part(nh + nkv, nkv, group)?))
 }
 
-pub(super) fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<Attention> {
+pub(super) fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<(Tensor, Option<Tensor>)> {
     let s = qkv.dim(0)?;
     let (q, k, v) = split_heads(qkv, heads)?;
     let scale = 1.0 / (heads.head_dim as f64).sqrt();
@@ -138,7 +133,7 @@ pub(super) fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<A
     let scores = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
     let p = scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?.to_dtype(qkv.dtype())?;
     let out = p.matmul(&v)?.transpose(0, 1)?.contiguous()?.flatten_from(1)?;
-    Ok(Attention { out, probabilities: keep.then_some(p) })
+    Ok((out, keep.then_some(p)))
 }
 
 pub(super) fn attention_vjp(
