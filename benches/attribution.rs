@@ -1,7 +1,7 @@
 //! Attribution against its floor: operations over the matrix-product rate measured in the same run.
 //!
-//! `cargo bench --bench attribution [-- N T LAYERS]`: random weights in the layer shape of SmolLM2-135M, N prompt and T
-//! response tokens (default 238 and 43, the specification's example, with 6 of its 30 layers).
+//! `cargo bench --bench attribution [-- N T LAYERS] [full|bf16]`: random weights in the layer shape of SmolLM2-135M, N prompt and T
+//! response tokens (default 238 and 43, the specification's example, with 6 of its 30 layers), in f32 and in bf16.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -14,9 +14,13 @@ use veridiff::{
     model::{
         config::{Architecture, Config, Rope, RopeScaling},
         decoder::Decoder,
-        ops,
+        ops::{Precision, Weight},
     },
 };
+
+/// The program's allocator; the system's gives large buffers back and pays for their pages again.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn config(num_hidden_layers: usize) -> Config {
     Config {
@@ -39,7 +43,7 @@ fn config(num_hidden_layers: usize) -> Config {
     }
 }
 
-fn random_decoder(config: &Config) -> Decoder {
+fn random_decoder(config: &Config, precision: Precision) -> Decoder {
     let random = |shape: &[usize], std: f32| Tensor::randn(0f32, std, shape, &Device::Cpu).unwrap();
     let (h, f, kv) = (config.hidden_size, config.intermediate_size, config.num_key_value_heads * config.head_dim);
     let mut tensors = HashMap::new();
@@ -62,18 +66,19 @@ fn random_decoder(config: &Config) -> Decoder {
             put(name, random(&[out, input], 0.03));
         }
     }
-    Decoder::new(config, &VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu)).unwrap()
+    let vb = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
+    Decoder::with_precision(config, &vb, precision).unwrap()
 }
 
 /// GFLOP/s of the products that attribution is made of, both threads, best of several.
-fn matmul_rate(rows: usize) -> f64 {
+fn matmul_rate(rows: usize, precision: Precision) -> f64 {
     let random = |a: usize, b: usize| Tensor::randn(0f32, 1.0, (a, b), &Device::Cpu).unwrap();
     let mut best = 0.0_f64;
     for (n, k) in [(3072, 576), (576, 1536)] {
-        let (dy, w) = (random(rows, n), random(n, k));
+        let (dy, w) = (random(rows, n), Weight::new(&random(k, n), precision).unwrap());
         for _ in 0..8 {
             let start = Instant::now();
-            std::hint::black_box(ops::linear_vjp(&dy, &w).unwrap());
+            std::hint::black_box(w.linear(&dy, None).unwrap());
             best = best.max(2.0 * (rows * n * k) as f64 / start.elapsed().as_secs_f64() / 1e9);
         }
     }
@@ -88,12 +93,17 @@ fn main() {
         _ => (238, 43, 6),
     };
     let config = config(layers);
-    let decoder = random_decoder(&config);
+    let only = |name: &str| std::env::args().any(|a| a == name);
+    let decoders: Vec<Decoder> = [(Precision::Full, "bf16"), (Precision::Bf16, "full")]
+        .into_iter()
+        .filter(|(_, other)| !only(other))
+        .map(|(precision, _)| random_decoder(&config, precision))
+        .collect();
     let ids: Vec<u32> = (0..n + t).map(|i| (i * 7919 % 4096) as u32).collect();
-    for round in 0..3 {
-        let peak = matmul_rate(1024);
+    for (round, decoder) in (0..3).flat_map(|round| decoders.iter().map(move |decoder| (round, decoder))) {
+        let peak = matmul_rate(1024, decoder.precision());
         let start = Instant::now();
-        std::hint::black_box(attribute(&decoder, &ids, n, AttributedFn::Probability).unwrap());
+        std::hint::black_box(attribute(decoder, &ids, n, AttributedFn::Probability).unwrap());
         let seconds = start.elapsed().as_secs_f64();
         let (n, t) = (n as f64, t as f64);
         let linear = t * (n + t / 2.0) * 2.0 * decoder.n_block_parameters() as f64;
@@ -102,8 +112,9 @@ fn main() {
         let attention = t * 4.0 * s * s * (layers * config.num_attention_heads * config.head_dim) as f64;
         let rate = (linear + attention) / seconds / 1e9;
         println!(
-            "round {round}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {rate:.0} GFLOP/s; matmul peak \
+            "round {round} {:?}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {rate:.0} GFLOP/s; matmul peak \
              {peak:.0} GFLOP/s; share {:.0}%",
+            decoder.precision(),
             linear / 1e12,
             attention / 1e12,
             100.0 * rate / peak

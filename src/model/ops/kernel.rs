@@ -19,8 +19,9 @@ mod avx512;
 pub(crate) const PANEL: usize = 64;
 /// Rows of a tile; with four vectors a row this leaves registers for the operands.
 const TILE_ROWS: usize = 6;
-/// Words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2 cache.
-const BLOCK_STEPS: usize = 512;
+/// Most words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2
+/// cache. Longer reductions are cut into equal blocks.
+const BLOCK_STEPS: usize = 768;
 /// Rows that go through all panels together.
 pub(crate) const BLOCK_ROWS: usize = 96;
 
@@ -484,8 +485,9 @@ pub(crate) fn product<E: Element>(
     let c = Destination(c.as_mut_ptr());
     let task = |rows: Range<usize>, cols: Range<usize>| {
         let c = &c;
-        for first in (0..steps.max(1)).step_by(BLOCK_STEPS) {
-            let steps = BLOCK_STEPS.min(steps - first.min(steps));
+        let block = steps.div_ceil(steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
+        for first in (0..steps.max(1)).step_by(block) {
+            let steps = block.min(steps - first.min(steps));
             for j in cols.clone().step_by(PANEL) {
                 for i in rows.clone().step_by(TILE_ROWS) {
                     // SAFETY: the assertions above cover the last element of every operand, and rectangles are disjoint.
