@@ -14,6 +14,7 @@ use crate::{
         cards::DEFAULT_CARD,
         source::{ModelFiles, ResolveOptions, make_names_distinct, resolve},
     },
+    plan::{Footprint, Lengths, Limits, parse_size},
     prompt::Template,
     scorer::{Scorer, Settings},
     tokens::EncodeOptions,
@@ -34,9 +35,20 @@ pub struct ModelArgs {
     /// Threads [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Memory that may be used, on a GPU the device's, such as 2GB or 1500MiB: fewer targets go together [default: no bound]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub max_memory: Option<u64>,
     /// Never open a socket: use only what is already here
     #[arg(long)]
     pub offline: bool,
+}
+
+/// A size with how to mend it, which clap prints.
+fn memory(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; give {hint}"),
+        None => error.to_string(),
+    })
 }
 
 impl ModelArgs {
@@ -58,7 +70,27 @@ impl ModelArgs {
     /// Loads every model named.
     pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
         let dtype = self.dtype()?;
-        self.files()?.iter().map(|files| self.load(files, dtype)).collect()
+        let files = self.files()?;
+        self.check_fit(&files, dtype)?;
+        files.iter().map(|files| self.load(files, dtype)).collect()
+    }
+
+    /// Whether the models and the shortest of samples keep within the bound, before anything is loaded.
+    fn check_fit(&self, files: &[ModelFiles], dtype: DType) -> anyhow::Result<()> {
+        if self.max_memory.is_none() {
+            return Ok(());
+        }
+        let device = self.device()?;
+        let footprints = files
+            .iter()
+            .map(|files| Ok(Footprint::new(&files.config()?, dtype, &device)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        if let Some((last, others)) = footprints.split_last() {
+            let others = others.iter().map(Footprint::weights).sum();
+            let limits = Limits { max_bytes: self.max_memory, others, ..Limits::default() };
+            last.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits).map_err(Error::from)?;
+        }
+        Ok(())
     }
 
     /// Loads one model in a dtype of the caller's.

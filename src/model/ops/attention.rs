@@ -73,7 +73,7 @@ pub(crate) fn attention<T: Real>(qkv: &[T], heads: HeadLayout, keep: bool) -> (V
 }
 
 #[inline(always)]
-fn softmax<T: Real>(row: &mut [T]) {
+pub(super) fn softmax<T: Real>(row: &mut [T]) {
     let max = row.iter().fold(T::neg_infinity(), |m, &x| if x > m { x } else { m });
     let mut lanes = [T::zero(); 16];
     let mut chunks = row.chunks_exact_mut(16);

@@ -55,6 +55,17 @@ fn parallelism(flops: usize) -> Parallelism {
 
 /// `dst = alpha * lhs @ rhs`, or `dst += alpha * lhs @ rhs` with `accumulate`.
 pub(crate) fn gemm<T: Real>(dst: MatMut<'_, T>, accumulate: bool, alpha: T, lhs: Mat<'_, T>, rhs: Mat<'_, T>) {
+    gemm_with(parallelism(2 * dst.rows * dst.cols * lhs.cols), dst, accumulate, alpha, lhs, rhs);
+}
+
+fn gemm_with<T: Real>(
+    parallelism: Parallelism,
+    dst: MatMut<'_, T>,
+    accumulate: bool,
+    alpha: T,
+    lhs: Mat<'_, T>,
+    rhs: Mat<'_, T>,
+) {
     let (m, n, k) = (dst.rows, dst.cols, lhs.cols);
     assert!(lhs.rows == m && rhs.cols == n && rhs.rows == k, "matrix product of unlike shapes");
     if m == 0 || n == 0 {
@@ -82,7 +93,7 @@ pub(crate) fn gemm<T: Real>(dst: MatMut<'_, T>, accumulate: bool, alpha: T, lhs:
             false,
             false,
             false,
-            parallelism(2 * m * n * k),
+            parallelism,
         );
     }
 }
@@ -114,5 +125,27 @@ mod tests {
             }
         }
         assert_eq!(out[5], 1.0, "the gap between rows is not touched");
+    }
+
+    /// What makes rows of a table independent of the number of threads: they divide a product, never a sum.
+    #[test]
+    fn threads_do_not_change_a_bit() {
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (m, n, k) in [(33, 960, 576), (240, 3072, 576), (61, 576, 1536), (1, 49_152, 64), (300, 70, 1537)] {
+            let a: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
+            let b: Vec<f32> = (0..n * k).map(|i| (i as f32 * 0.71).cos()).collect();
+            let run = |threads: Option<usize>| {
+                let mut out = vec![0f32; m * n];
+                let parallelism = threads.map_or(Parallelism::None, Parallelism::Rayon);
+                let (dst, lhs, rhs) =
+                    (MatMut::new(&mut out, m, n, n), Mat::new(&a, m, k, k), Mat::new(&b, n, k, k).t());
+                gemm_with(parallelism, dst, false, 1.0, lhs, rhs);
+                out
+            };
+            let alone = one.install(|| product(Mat::new(&a, m, k, k), Mat::new(&b, n, k, k).t()));
+            for threads in [None, Some(2), Some(3), Some(16)] {
+                assert!(run(threads) == alone, "[{m}, {k}] x [{k}, {n}] with {threads:?} threads");
+            }
+        }
     }
 }

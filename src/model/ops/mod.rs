@@ -12,6 +12,7 @@ mod attention;
 mod composed;
 mod cpu;
 mod matmul;
+mod past;
 mod simd;
 
 use matmul::Mat;
@@ -32,6 +33,11 @@ impl HeadLayout {
     /// `W`, the width of a row.
     pub fn width(self) -> usize {
         (self.n_heads + 2 * self.n_kv_heads) * self.head_dim
+    }
+
+    /// Width of a row of keys and values without queries, `[k … | v …]`: what later rows need of earlier ones.
+    pub fn past_width(self) -> usize {
+        2 * self.n_kv_heads * self.head_dim
     }
 
     /// Heads that carry a position: queries and keys.
@@ -274,6 +280,19 @@ pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<Attentio
             Ok(Attention { out, probabilities })
         },
         composed::attention(qkv, heads, keep)
+    )
+}
+
+/// The heads' outputs `[R, n_heads * head_dim]` of rotated rows `qkv` `[R, W]` that follow `P` others, of which `past`
+/// `[P, 2 * n_kv_heads * head_dim]` holds the rotated keys and the values: [`attention`] of all of them, last `R` rows.
+pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout) -> Result<Tensor> {
+    dispatch!(
+        qkv,
+        T => {
+            let (xs, ps) = (Host::new(qkv)?, Host::new(past)?);
+            on_cpu(past::attention_after::<T>(xs.slice()?, ps.slice()?, heads), qkv, heads.n_heads * heads.head_dim)
+        },
+        past::attention_after_composed(qkv, past, heads)
     )
 }
 
