@@ -12,10 +12,12 @@
 
 pub mod aggregate;
 pub mod attribution;
+pub mod batch;
 pub mod diff;
 pub mod error;
 pub mod features;
 pub mod model;
+pub mod plan;
 pub mod prompt;
 pub mod sample;
 pub mod scorer;

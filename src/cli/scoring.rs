@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
 
-use super::models::onto;
+use super::{models::onto, note};
 use crate::{
     Error,
     attribution::{AttributedFn, Fold},
     features::FeatureSet,
     model::{
         cards::DEFAULT_CARD,
+        ops::has_bf16_products,
         source::{ModelFiles, ResolveOptions, make_names_distinct, resolve},
     },
+    plan::{Footprint, Lengths, Limits, parse_size},
     prompt::Template,
     scorer::{Scorer, Settings},
     tokens::EncodeOptions,
@@ -34,9 +36,20 @@ pub struct ModelArgs {
     /// Threads [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Memory that may be used, on a GPU the device's, such as 2GB or 1500MiB: fewer targets go together [default: no bound]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub max_memory: Option<u64>,
     /// Never open a socket: use only what is already here
     #[arg(long)]
     pub offline: bool,
+}
+
+/// A size with how to mend it, which clap prints.
+fn memory(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; give {hint}"),
+        None => error.to_string(),
+    })
 }
 
 impl ModelArgs {
@@ -58,12 +71,36 @@ impl ModelArgs {
     /// Loads every model named.
     pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
         let dtype = self.dtype()?;
-        self.files()?.iter().map(|files| self.load(files, dtype)).collect()
+        let files = self.files()?;
+        self.check_fit(&files, dtype)?;
+        files.iter().map(|files| self.load(files, dtype)).collect()
+    }
+
+    /// Whether the models and the shortest of samples keep within the bound, before anything is loaded.
+    fn check_fit(&self, files: &[ModelFiles], dtype: DType) -> anyhow::Result<()> {
+        if self.max_memory.is_none() {
+            return Ok(());
+        }
+        let device = self.device()?;
+        let footprints = files
+            .iter()
+            .map(|files| Ok(Footprint::new(&files.config()?, dtype, &device)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        if let Some((last, others)) = footprints.split_last() {
+            let others = others.iter().map(Footprint::weights).sum();
+            let limits = Limits { max_bytes: self.max_memory, others, ..Limits::default() };
+            last.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits).map_err(Error::from)?;
+        }
+        Ok(())
     }
 
     /// Loads one model in a dtype of the caller's.
     pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        Scorer::load(files, dtype, &self.device()?).with_context(|| format!("cannot load the model `{}`", files.name))
+        let device = self.device()?;
+        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
+            note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
+        }
+        Scorer::load(files, dtype, &device).with_context(|| format!("cannot load the model `{}`", files.name))
     }
 
     /// Loads the one model that a verb of a single model takes.

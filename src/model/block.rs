@@ -62,8 +62,9 @@ impl Rotary {
         Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
     }
 
-    fn first(&self, s: usize) -> Result<Self> {
-        Ok(Rotary { cos: self.cos.narrow(0, 0, s)?, sin: self.sin.narrow(0, 0, s)? })
+    /// The tables of positions `start..start + n`.
+    pub fn rows(&self, start: usize, n: usize) -> Result<Self> {
+        Ok(Rotary { cos: self.cos.narrow(0, start, n)?, sin: self.sin.narrow(0, start, n)? })
     }
 }
 
@@ -150,8 +151,26 @@ impl Block {
     /// `x` `[S, H]` to `[S, H]`, keeping nothing.
     pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
         let (qkv, _) = self.rotated(x, rotary)?;
-        let attention = ops::attention(&qkv, self.heads, false, self.precision)?;
-        let x = (x + self.output.forward(&attention.out)?)?;
+        self.behind_attention(x, &ops::attention(&qkv, self.heads, false, self.precision)?.out)
+    }
+
+    /// As [`Block::forward`] for rows `x` `[R, H]` that may follow others, of which `past` `[P, 2 n_kv head_dim]` holds
+    /// the keys and values; `rotary` has the positions of `x`'s rows. Also returns these rows' own keys and values
+    /// `[R, 2 n_kv head_dim]`.
+    pub fn forward_after(&self, x: &Tensor, past: Option<&Tensor>, rotary: &Rotary) -> Result<(Tensor, Tensor)> {
+        let (qkv, _) = self.rotated(x, rotary)?;
+        let out = match past {
+            None => ops::attention(&qkv, self.heads, false, self.precision)?.out,
+            Some(past) => ops::attention_after(&qkv, past, self.heads, self.precision)?,
+        };
+        let queries = self.heads.width() - self.heads.past_width();
+        let own = qkv.narrow(1, queries, self.heads.past_width())?.contiguous()?;
+        Ok((self.behind_attention(x, &out)?, own))
+    }
+
+    /// The rest of the block, from the heads' outputs.
+    fn behind_attention(&self, x: &Tensor, heads_out: &Tensor) -> Result<Tensor> {
+        let x = (x + self.output.forward(heads_out)?)?;
         let normed = ops::rms_norm(&x, &self.mlp_norm, self.eps)?;
         let hidden = ops::swiglu(&self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
         x + self.down.forward(&hidden)?
@@ -220,7 +239,7 @@ impl Linearized<'_> {
 
         let d_out = self.output.linear(&dy, None)?;
         let d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out)?;
-        let rotary = self.rotary.first(s)?;
+        let rotary = self.rotary.rows(0, s)?;
         let mut d_qkv = ops::rope_vjp(&d_qkv, &rotary.cos, &rotary.sin, block.heads)?;
         if let (Some((wq, wk)), Some(unnormed)) = (&block.head_norms, &self.unnormed) {
             d_qkv = ops::head_norm_vjp(&first(unnormed)?, wq, wk, block.eps, block.heads, &d_qkv)?;

@@ -79,16 +79,12 @@ impl Decoder {
 
     /// Number of parameters in the blocks: what one position of a forward pass multiplies by.
     pub fn n_block_parameters(&self) -> usize {
-        let c = &self.config;
-        let heads = c.num_attention_heads * c.head_dim;
-        let kv = c.num_key_value_heads * c.head_dim;
-        c.num_hidden_layers * c.hidden_size * (2 * heads + 2 * kv + 3 * c.intermediate_size)
+        self.config.n_block_parameters()
     }
 
     /// Number of parameters that are multiplied by, norms and biases left out; a tied table counts once.
     pub fn n_parameters(&self) -> usize {
-        let table = self.config.vocab_size * self.config.hidden_size;
-        self.n_block_parameters() + if self.config.tie_word_embeddings { table } else { 2 * table }
+        self.config.n_parameters()
     }
 
     /// Positional tables for a sequence of `s` tokens.

@@ -10,6 +10,7 @@
 //! | `gguf.rs` | one GGUF file: its metadata, and its tensors dequantised |
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
+//! | `past.rs` | a prompt run once for all texts that follow it |
 
 pub mod block;
 pub mod cards;
@@ -20,6 +21,7 @@ pub mod fetch;
 pub mod gguf;
 pub mod hub;
 pub mod ops;
+pub mod past;
 pub mod source;
 pub mod tokenizer;
 pub mod weights;

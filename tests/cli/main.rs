@@ -125,6 +125,13 @@ impl Run {
         assert!(self.stderr.contains("error: "), "{}", self.stderr);
     }
 
+    /// Refused by the parser of the arguments, which has words of its own.
+    #[track_caller]
+    fn refused_by_usage(&self, says: &[&str]) {
+        self.ends(2, says);
+        assert_eq!(self.stdout, "");
+    }
+
     /// stdout as JSON lines.
     fn lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -99,7 +99,7 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
 
 /// Softmax of `scale * row`.
 #[inline(always)]
-fn softmax<T: Real>(row: &mut [T], scale: T) {
+pub(super) fn softmax<T: Real>(row: &mut [T], scale: T) {
     let max = row.iter().fold(T::neg_infinity(), |m, &x| if x > m { x } else { m });
     let mut lanes = [T::zero(); 16];
     let mut chunks = row.chunks_exact_mut(16);

@@ -13,6 +13,7 @@ mod composed;
 mod cpu;
 mod kernel;
 mod mlp;
+mod past;
 mod simd;
 mod weight;
 
@@ -20,6 +21,7 @@ use kernel::Bf16;
 pub use kernel::has_bf16_products;
 pub(crate) use simd::Real;
 use weight::Held;
+pub(crate) use weight::TABLE_ROWS;
 pub use weight::{Precision, Weight};
 
 /// How the columns of a `[.., W]` query-key-value row are divided into heads: `[q … | k … | v …]`.
@@ -37,6 +39,11 @@ impl HeadLayout {
     /// `W`, the width of a row.
     pub fn width(self) -> usize {
         (self.n_heads + 2 * self.n_kv_heads) * self.head_dim
+    }
+
+    /// Width of a row of keys and values without queries, `[k … | v …]`: what later rows need of earlier ones.
+    pub fn past_width(self) -> usize {
+        2 * self.n_kv_heads * self.head_dim
     }
 
     /// Heads that carry a position: queries and keys.
@@ -318,6 +325,24 @@ pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precisi
             let (out, probabilities) = composed::attention(qkv, heads, keep)?;
             Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
         }
+    }
+}
+
+/// The heads' outputs `[R, n_heads * head_dim]` of rotated rows `qkv` `[R, W]` that follow `P` others, of which `past`
+/// `[P, 2 * n_kv_heads * head_dim]` holds the rotated keys and the values: [`attention`] of all of them, last `R` rows.
+pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision: Precision) -> Result<Tensor> {
+    macro_rules! kernel {
+        ($element:ty) => {{
+            let (xs, ps) = (Host::new(qkv)?, Host::new(past)?);
+            let out = past::attention_after::<$element>(xs.slice()?, ps.slice()?, heads);
+            on_cpu(out, qkv, heads.n_heads * heads.head_dim)
+        }};
+    }
+    match (qkv.device(), qkv.dtype(), precision) {
+        (Device::Cpu, DType::F64, _) => kernel!(f64),
+        (Device::Cpu, DType::F32, Precision::Full) => kernel!(f32),
+        (Device::Cpu, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        _ => past::attention_after_composed(qkv, past, heads),
     }
 }
 

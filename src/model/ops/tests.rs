@@ -304,6 +304,29 @@ fn attention_matches_its_definition() {
     }
 }
 
+/// Rows behind a past get what they get in one piece, whichever side of a tile the border is on.
+#[test]
+fn attention_after_a_past_is_the_last_rows_of_attention() {
+    for heads in [HEADS, UNGROUPED] {
+        for (n_past, n_rows) in [(1, 70), (70, 1), (64, 64), (33, 98), (131, 5)] {
+            let qkv = noise(&[n_past + n_rows, heads.width()], 3, 1.0);
+            let whole = attention(&qkv, heads, false).unwrap().out.narrow(0, n_past, n_rows).unwrap();
+            let queries = heads.width() - heads.past_width();
+            let past = qkv.narrow(0, 0, n_past).unwrap().narrow(1, queries, heads.past_width()).unwrap();
+            let (past, rows) = (past.contiguous().unwrap(), qkv.narrow(0, n_past, n_rows).unwrap());
+            let what = format!("{n_rows} rows after {n_past}");
+            // f64: sums in another order
+            assert_near(&what, &attention_after(&rows, &past, heads, Precision::Full).unwrap(), &whole, 1e-13);
+            // the composition takes its softmax in f32
+            let composed = past::attention_after_composed(&f32s(&rows), &f32s(&past), heads).unwrap();
+            assert_near(&format!("{what}, composed"), &composed, &whole, 1e-5);
+            // eight bits of queries, keys, probabilities and values
+            let rounded = attention_after(&f32s(&rows), &f32s(&past), heads, Precision::Bf16).unwrap();
+            assert_near(&format!("{what}, bf16"), &rounded, &whole, 1e-2);
+        }
+    }
+}
+
 #[test]
 fn attention_gradient() {
     for heads in [HEADS, UNGROUPED] {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
     Host, composed, cpu,
-    kernel::{Bf16, Element, Left, Packed, product},
+    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product},
     on_cpu, rows,
 };
 
 /// Rows of a table that are packed anew at once.
-const TABLE_ROWS: usize = 4096;
+pub(crate) const TABLE_ROWS: usize = 4096;
 
 /// What the operands of matrix products on the CPU are rounded to. Everything between the products is worked out in the dtype of
 /// the tensors.
@@ -22,6 +22,26 @@ pub enum Precision {
     Full,
     /// bf16, accumulated in f32; tensors are f32.
     Bf16,
+}
+
+impl Precision {
+    /// How a dtype that a user asks for is carried out on a device: what tensors are held in, and what products are rounded
+    /// to. On a CPU bf16 is the products'; one that cannot multiply it ([`has_bf16_products`]) works in f32.
+    pub fn of(dtype: DType, device: &Device) -> (DType, Precision) {
+        match (dtype, device) {
+            (DType::BF16, Device::Cpu) if has_bf16_products() => (DType::F32, Precision::Bf16),
+            (DType::BF16, Device::Cpu) => (DType::F32, Precision::Full),
+            _ => (dtype, Precision::Full),
+        }
+    }
+
+    /// The dtype's name for a user, given what tensors are held in.
+    pub fn name(self, tensors: DType) -> &'static str {
+        match self {
+            Precision::Full => tensors.as_str(),
+            Precision::Bf16 => DType::BF16.as_str(),
+        }
+    }
 }
 
 /// A weight `[N, K]` of `x Wᵀ`: panels for the CPU kernels, else the tensor itself.
@@ -64,7 +84,6 @@ macro_rules! with_panels {
 impl Weight {
     /// Packs `w` `[N, K]` where there are kernels for its device and dtype.
     pub fn new(w: &Tensor, precision: Precision) -> Result<Self> {
-        use candle_core::DType;
         let w = w.contiguous()?;
         let (n, k) = w.dims2()?;
         let held = match (w.device(), w.dtype(), precision) {

@@ -134,3 +134,21 @@ fn a_row_does_not_depend_on_the_rows_beside_it() {
         assert_eq!(one, all[i * n..][..n], "row {i}");
     }
 }
+
+/// What makes rows of a table independent of the number of threads: they divide a product, never a sum.
+#[test]
+fn threads_do_not_change_a_bit() {
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    for (m, n, k) in [(33, 960, 576), (240, 1000, 576), (1, 49_152, 64), (300, 70, 1537)] {
+        let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
+        let right = Packed::<f32>::of_rows(&b, n, k, k);
+        let run = || {
+            let mut c = vec![0.0; m * n];
+            product(&Left::<f32>::rows(&a, m, k, k), right.right(), &mut c, n, false);
+            c
+        };
+        // outside the pool's workers a product divides itself among them, inside it does not
+        let divided = run();
+        assert!(pool(1).install(run) == divided && pool(3).install(run) == divided, "[{m}, {k}] x [{k}, {n}]");
+    }
+}
