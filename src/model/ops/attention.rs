@@ -21,55 +21,60 @@ pub(crate) fn attention<T: Real>(qkv: &[T], heads: HeadLayout, keep: bool) -> (V
     let (width, d) = (heads.width(), heads.head_dim);
     let s = qkv.len() / width;
     let scale = T::from_f64(1.0 / (d as f64).sqrt());
-    let per_head: Vec<(Vec<T>, Vec<T>)> = (0..heads.n_heads)
-        .into_par_iter()
-        .map(|h| {
-            let (q, k, v) = heads.columns(h);
-            let mut out = vec![T::zero(); s * d];
-            let mut probabilities = vec![T::zero(); if keep { s * s } else { TILE.min(s) * s }];
-            for start in (0..s).step_by(TILE) {
-                let end = (start + TILE).min(s);
-                let (rows, p_rows) = (end - start, if keep { start } else { 0 });
-                let p = &mut probabilities[p_rows * s..];
-                gemm(
-                    MatMut::new(p, rows, end, s),
-                    false,
-                    scale,
-                    Mat::new(&qkv[start * width + q..], rows, d, width),
-                    Mat::new(&qkv[k..], end, d, width).t(),
-                );
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (i, row) in p.chunks_mut(s).take(rows).enumerate() {
-                            let visible = start + i + 1;
-                            softmax(&mut row[..visible]);
-                            row[visible..end].fill(T::zero());
-                        }
-                    },
-                );
-                gemm(
-                    MatMut::new(&mut out[start * d..], rows, d, d),
-                    false,
-                    T::one(),
-                    Mat::new(p, rows, end, s),
-                    Mat::new(&qkv[v..], end, d, width),
-                );
-            }
-            if !keep {
-                probabilities.clear();
-            }
-            (out, probabilities)
-        })
-        .collect();
+    // in one piece from the start: heads put together afterwards would be there twice
+    let mut probabilities = vec![T::zero(); if keep { heads.n_heads * s * s } else { 0 }];
+    let run = |h: usize, kept: Option<&mut [T]>| {
+        let (q, k, v) = heads.columns(h);
+        let mut out = vec![T::zero(); s * d];
+        let mut tile = vec![T::zero(); if kept.is_some() { 0 } else { TILE.min(s) * s }];
+        let (probabilities, kept) = match kept {
+            Some(all) => (all, true),
+            None => (&mut tile[..], false),
+        };
+        for start in (0..s).step_by(TILE) {
+            let end = (start + TILE).min(s);
+            let (rows, p_rows) = (end - start, if kept { start } else { 0 });
+            let p = &mut probabilities[p_rows * s..];
+            gemm(
+                MatMut::new(p, rows, end, s),
+                false,
+                scale,
+                Mat::new(&qkv[start * width + q..], rows, d, width),
+                Mat::new(&qkv[k..], end, d, width).t(),
+            );
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (i, row) in p.chunks_mut(s).take(rows).enumerate() {
+                        let visible = start + i + 1;
+                        softmax(&mut row[..visible]);
+                        row[visible..end].fill(T::zero());
+                    }
+                },
+            );
+            gemm(
+                MatMut::new(&mut out[start * d..], rows, d, d),
+                false,
+                T::one(),
+                Mat::new(p, rows, end, s),
+                Mat::new(&qkv[v..], end, d, width),
+            );
+        }
+        out
+    };
+    let per_head: Vec<Vec<T>> = if keep {
+        probabilities.par_chunks_exact_mut(s * s).enumerate().map(|(h, p)| run(h, Some(p))).collect()
+    } else {
+        (0..heads.n_heads).into_par_iter().map(|h| run(h, None)).collect()
+    };
 
     let mut out = vec![T::zero(); s * heads.n_heads * d];
-    for (h, (head, _)) in per_head.iter().enumerate() {
+    for (h, head) in per_head.iter().enumerate() {
         for (row, head) in out.chunks_exact_mut(heads.n_heads * d).zip(head.chunks_exact(d)) {
             row[h * d..][..d].copy_from_slice(head);
         }
     }
-    (out, per_head.into_iter().flat_map(|(_, p)| p).collect())
+    (out, probabilities)
 }
 
 #[inline(always)]
