@@ -31,8 +31,8 @@ const SWEEP_BYTES: u64 = 256 << 20;
 /// The same on a GPU.
 const SWEEP_BYTES_GPU: u64 = 4 << 30;
 
-/// What the process needs beside tensors: code, tokenizer, and pages that the allocator keeps between uses.
-const PROGRAM: u64 = 64 << 20;
+/// What the process needs beside tensors: code, and a tokenizer of some 50,000 words. Measured 80 to 90 MB.
+const PROGRAM: u64 = 96 << 20;
 
 /// Rows and hidden units of a tile of the feed-forward's gradient.
 const BLOCK_ROWS: u64 = 96;
@@ -130,8 +130,10 @@ impl Plan {
         shared + n as u64 * (self.bytes() - shared)
     }
 
+    /// The largest part that can be made smaller: the program cannot.
     fn largest(&self) -> &Part {
-        self.parts.iter().max_by_key(|part| part.bytes).expect("a plan has parts")
+        let parts = self.parts.iter().filter(|part| part.what != SHARED[1]);
+        parts.max_by_key(|part| part.bytes).expect("a plan has a part for the weights")
     }
 }
 
@@ -196,12 +198,18 @@ impl Footprint {
         }
     }
 
+    /// Bytes that short-lived buffers of `bytes` take. The CPU's allocator keeps freed ones of up to 32 MB for the next,
+    /// which is seldom of the same size: a half more was measured.
+    fn with_slack(&self, bytes: u64) -> u64 {
+        if self.on_gpu { bytes } else { bytes + bytes / 2 }
+    }
+
     /// Bytes of one pass of `rows` rows through a block that keeps nothing, with attention to `keys` rows.
     fn forward(&self, rows: u64, keys: u64) -> u64 {
         let (h, f, o, w, _) = self.widths();
         // f32 copies inside the composed norms and rotations
         let copies = if self.composed() { 16 * h + 8 * w } else { 0 };
-        rows * ((4 * h + 2 * w + o + 3 * f) * self.element() + copies) + self.attention(rows, keys)
+        self.with_slack(rows * ((4 * h + 2 * w + o + 3 * f) * self.element() + copies)) + self.attention(rows, keys)
     }
 
     /// Bytes that one linearised block keeps for `s` rows: numbers, and the block's weights packed for gradients.
@@ -223,11 +231,9 @@ impl Footprint {
     /// Bytes in use only while a block is linearised at `s` rows.
     fn linearizing(&self, s: u64) -> u64 {
         let (h, f, o, _, _) = self.widths();
-        let heads = self.config.num_attention_heads as u64;
         let e = self.element();
-        // the heads' probabilities before they are put together; the feed-forward comes when they are
-        let probabilities = if self.composed() { self.attention(s, s) } else { (heads * s * s + s * o) * e };
-        probabilities.max(s * (2 * f + 2 * h) * e)
+        let attention = self.attention(s, s) + s * o * e;
+        attention.max(self.with_slack(s * (2 * f + 2 * h) * e))
     }
 
     /// Bytes that a chunk of `targets` targets over `s` rows works with inside a block.
@@ -245,7 +251,7 @@ impl Footprint {
         } else {
             // the feed-forward goes through in tiles; attention in tiles of 64 queries
             let row = (5 * h + 2 * o + 2 * w + head_norms) * e;
-            rows * row + 128 * s * e + BLOCK_ROWS * (2 * UNITS + h) * e
+            self.with_slack(rows * row) + 128 * s * e + BLOCK_ROWS * (2 * UNITS + h) * e
         }
     }
 
@@ -546,7 +552,9 @@ mod tests {
                     Err(error) => panic!("{error}"),
                 }
             };
-            assert_eq!((last, needed), (1, max + 1), "the smallest plan holds one target");
+            assert_eq!(needed, max + 1);
+            // the short one's forward pass, with its logits, is more than its last few targets; a chunk of it has 5
+            assert!(last <= if lengths.n_prompt < 100 { 4 } else { 1 }, "{last} targets in the smallest plan");
         }
     }
 

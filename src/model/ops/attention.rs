@@ -18,8 +18,8 @@ const TILE: usize = 64;
 /// What all targets' gradients of one layer's attention share.
 #[derive(Debug)]
 pub(crate) struct Kept<E: Element> {
-    /// `[n_heads, S, S]`, zero above the diagonal.
-    probabilities: Vec<E::Real>,
+    /// `[S, S]` by head, zero above the diagonal.
+    probabilities: Vec<Vec<E::Real>>,
     /// The same as words of neighbouring rows, where those differ from it; by head.
     probability_words: Vec<Option<Vec<E::Word>>>,
     /// Right-hand side of `x Vᵀ`, by key-value head.
@@ -31,8 +31,8 @@ pub(crate) struct Kept<E: Element> {
 impl<E: Element> Kept<E> {
     /// The probabilities `[n_heads, S, S]`.
     #[cfg(test)]
-    pub(crate) fn probabilities(&self) -> &[E::Real] {
-        &self.probabilities
+    pub(crate) fn probabilities(&self) -> Vec<E::Real> {
+        self.probabilities.concat()
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
     }
     let kept = keep.then(|| Kept {
         probability_words: per_head.par_iter().map(|(_, p)| Columns::<E>::new(p, s, s, s).into_kept()).collect(),
-        probabilities: per_head.into_iter().flat_map(|(_, p)| p).collect(),
+        probabilities: per_head.into_iter().map(|(_, p)| p).collect(),
         values: packed((heads.n_heads + heads.n_kv_heads) * d),
         s,
     });
@@ -146,7 +146,7 @@ pub(crate) fn attention_vjp<E: Element>(
         let mut ds = vec![E::Real::default(); TILE.min(s) * s];
         for h in 0..heads.n_heads {
             let (q, k, v) = heads.columns(h);
-            let p_head = &kept.probabilities[h * s_all * s_all..][..s_all * s_all];
+            let p_head = &kept.probabilities[h];
             let p_words = Columns::<E>::kept(kept.probability_words[h].as_deref(), p_head, s_all, s_all, s_all);
             let values = kept.values[h / heads.group()].right();
             let d_out_head = d_out_words.at_column(h * d);

@@ -286,8 +286,9 @@ impl Attention {
         let s = self.out.dim(0).ok()?;
         macro_rules! tensor {
             ($kept:expr) => {{
-                let p = $kept.probabilities().to_vec();
-                Tensor::from_vec(p.clone(), (p.len() / (s * s), s, s), &Device::Cpu).ok()
+                let p = $kept.probabilities();
+                let n_heads = p.len() / (s * s);
+                Tensor::from_vec(p, (n_heads, s, s), &Device::Cpu).ok()
             }};
         }
         match self.kept.as_ref()? {
