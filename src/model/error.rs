@@ -53,6 +53,48 @@ pub enum ModelError {
         /// The name it gives.
         got: String,
     },
+    /// A model that is no encoder or classifier that can be run.
+    #[error("`{path}`: `{got}` cannot be used as {role}; supported are {supported}")]
+    Role {
+        /// The file that names the architecture.
+        path: PathBuf,
+        /// The name it gives.
+        got: String,
+        /// What it was to be used as, with its article.
+        role: &'static str,
+        /// The `model_type`s that can.
+        supported: &'static str,
+    },
+    /// A T5 checkpoint that lacks its encoder.
+    #[error("`{path}` has no encoder: none of its tensors is called `encoder.…`")]
+    NoEncoder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A classifier that does not judge entailment.
+    #[error(
+        "`{path}`: the classifier's labels (`id2label`) are {}; entailment needs one called `entailment`",
+        labels_listing(labels)
+    )]
+    Labels {
+        /// Its config.json.
+        path: PathBuf,
+        /// The labels there, in the order of the classes.
+        labels: Vec<String>,
+    },
+    /// A pooling that the encoder has no layer for.
+    #[error("`{path}`: the encoder has no pooling `{got}`; it has {}", supported.join(", "))]
+    Pooling {
+        /// The folder.
+        path: PathBuf,
+        /// What was asked for.
+        got: &'static str,
+        /// What it has.
+        supported: Vec<&'static str>,
+    },
+    /// The tokenizer fails on a text.
+    #[error("the text cannot be split into tokens")]
+    Tokens(#[source] tokenizers::Error),
     /// A rotary scaling that is not supported.
     #[error("`{path}`: rotary scaling `{got}` is not supported; supported are `default`, `linear` and `llama3`")]
     RopeScaling {
@@ -286,6 +328,14 @@ pub enum ModelError {
     Tensor(#[source] candle_core::Error),
 }
 
+/// A classifier's labels for a message.
+fn labels_listing(labels: &[String]) -> String {
+    match labels {
+        [] => "not given".into(),
+        labels => labels.iter().map(|label| format!("`{}`", label.escape_debug())).collect::<Vec<_>>().join(", "),
+    }
+}
+
 impl ModelError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
@@ -296,6 +346,15 @@ impl ModelError {
             }
             E::Write { .. } => "set VERIDIFF_CACHE to a folder that can be written".into(),
             E::RopeScaling { .. } => "use the checkpoint's variant for its original context length".into(),
+            E::Role { .. } => {
+                "scorers go to --model, embedding models to --encoder, entailment classifiers to --classifier".into()
+            }
+            E::NoEncoder { .. } => "use a checkpoint of the whole model, or of its encoder".into(),
+            E::Labels { .. } => {
+                "use a classifier trained on natural language inference, such as nli-deberta-v3-base; if its labels \
+                 are only misnamed, put the right names into `id2label`"
+                    .into()
+            }
             E::NoWeights { .. } => {
                 "only safetensors and GGUF are read (no pickle): convert `pytorch_model.bin` to safetensors first"
                     .into()
