@@ -16,6 +16,7 @@ pub mod diff;
 pub mod error;
 pub mod features;
 pub mod model;
+pub mod preset;
 pub mod prompt;
 pub mod reference;
 pub mod sample;

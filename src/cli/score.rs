@@ -17,13 +17,14 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Outcome, UsageError, note, one_line, progress,
+    references::{ReferenceArgs, References},
     rows::{offer, print},
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
     Error,
     detector::{WhereClause, filter_table},
-    features::FeatureSet,
+    preset,
     sample::{self, Sample, SampleError},
     scorer::{Scorer, Settings},
     table::{ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder},
@@ -45,7 +46,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Features or families (uncertainty, attribution) to compute [default: all]
+    /// Features or families (uncertainty, attribution, similarity, reference) to compute [default: all that the models
+    /// give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
     /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
@@ -72,6 +74,9 @@ pub struct Args {
     /// Print a summary of the run as JSON
     #[arg(long, requires = "output")]
     json: bool,
+    // Last, since its heading holds for whatever follows.
+    #[command(flatten)]
+    references: ReferenceArgs,
 }
 
 /// One of several equal parts of an input.
@@ -98,19 +103,28 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(output) = &args.output {
         Table::check_output(output).map_err(Error::from)?;
     }
-    let features = match &args.features[..] {
-        [] => FeatureSet::default(),
-        names => FeatureSet::parse(names)?,
-    };
-    let settings = args.settings.settings(features)?;
+    let preset = preset::find(&args.settings.preset);
+    let choice = args.references.choose(&args.features, preset)?;
+    let settings = args.settings.settings(choice.features.clone())?;
     let (samples, n_unreadable) = args.samples()?;
-    let scorers = args.model.scorers()?;
+    let mut model = args.model.clone();
+    model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
+    args.references.check(&choice)?;
+    let scorers = if choice.features.needs_scorer() {
+        model.scorers()?
+    } else {
+        model.start_threads()?;
+        Vec::new()
+    };
+    let names: Vec<String> = scorers.iter().map(|scorer| scorer.name.clone()).collect();
+    let references = args.references.load(&choice, &model, &names)?;
     let mut provenance = settings.provenance();
+    provenance.extend(references.provenance());
     scorers.iter().for_each(|scorer| provenance.extend(scorer.provenance().clone()));
     if let Some(Shard { index, of }) = args.shard {
         provenance.insert(SHARD_KEY.into(), format!("{index}/{of}"));
     }
-    let run = Run { scorers: &scorers, settings: &settings };
+    let run = Run { scorers: &scorers, references: &references, settings: &settings };
     let summary = match &args.output {
         None => run.to_stdout(&samples)?,
         Some(output) => run.to_table(&samples, output, provenance, &args)?,
@@ -254,6 +268,7 @@ impl Summary {
 /// A batch with everything it needs.
 struct Run<'a> {
     scorers: &'a [Scorer],
+    references: &'a References,
     settings: &'a Settings,
 }
 
@@ -264,11 +279,14 @@ impl Run<'_> {
         if self.settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
     }
 
-    fn columns(&self, sample: &Sample, summary: &mut Summary) -> Row {
+    /// The columns of the first of `samples`; the others are what comes next.
+    fn columns(&self, samples: &[(usize, Sample)], summary: &mut Summary) -> Row {
         let mut columns = Row::new();
+        let Some((_, sample)) = samples.first() else { return columns };
         for scorer in self.scorers {
             columns.extend(scorer.columns(sample, self.settings));
         }
+        columns.extend(self.references.columns(sample, samples));
         let counts = columns
             .iter()
             .filter(|(key, _)| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@"));
@@ -290,8 +308,8 @@ impl Run<'_> {
     fn to_stdout(&self, samples: &[(usize, Sample)]) -> anyhow::Result<Summary> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
-        for (place, sample) in samples {
-            let columns = self.columns(sample, &mut summary);
+        for (i, (place, sample)) in samples.iter().enumerate() {
+            let columns = self.columns(&samples[i..], &mut summary);
             summary.count(&sample.id, &columns);
             if !offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns))))? {
                 break;
@@ -326,7 +344,7 @@ impl Run<'_> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
         let mut table = TableBuilder::default();
-        for (place, sample) in samples {
+        for (i, (place, sample)) in samples.iter().enumerate() {
             let content = content_hash(sample);
             let columns = match finished.remove(&(sample.id.clone(), content.clone())) {
                 Some(columns) => {
@@ -334,7 +352,7 @@ impl Run<'_> {
                     columns
                 }
                 None => {
-                    let columns = self.columns(sample, &mut summary);
+                    let columns = self.columns(&samples[i..], &mut summary);
                     let mut entry = Row::new();
                     entry.insert(ID_COLUMN.into(), sample.id.clone().into());
                     entry.insert(CONTENT_KEY.into(), content.into());
@@ -391,7 +409,7 @@ fn taken_over(mut entry: Row) -> Option<((String, String), Row)> {
 /// What the columns of a sample depend on beside the settings.
 fn content_hash(sample: &Sample) -> String {
     let mut hash = Sha256::new();
-    for part in [sample.task.name(), &sample.diff, &sample.text] {
+    for part in [sample.task.name(), &sample.diff, &sample.text].into_iter().chain(sample.reference()) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

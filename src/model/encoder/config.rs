@@ -8,7 +8,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::MAX_TOKENS;
-use crate::model::ModelError;
+use crate::model::{ModelError, cards::Role};
 
 /// An encoder that can be run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,25 @@ impl EncoderArchitecture {
             name if name.starts_with("codet5p") => Some(EncoderArchitecture::T5),
             "deberta-v2" => Some(EncoderArchitecture::DebertaV2),
             _ => None,
+        }
+    }
+
+    /// The architecture of that entry of `architectures` in config.json, if there is one.
+    pub fn from_class_name(name: &str) -> Option<Self> {
+        let known = [
+            ("Roberta", EncoderArchitecture::Roberta),
+            ("T5Encoder", EncoderArchitecture::T5),
+            ("CodeT5p", EncoderArchitecture::T5),
+            ("DebertaV2", EncoderArchitecture::DebertaV2),
+        ];
+        known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, architecture)| architecture)
+    }
+
+    /// What it gives.
+    pub fn role(self) -> Role {
+        match self {
+            EncoderArchitecture::Roberta | EncoderArchitecture::T5 => Role::Encoder,
+            EncoderArchitecture::DebertaV2 => Role::Classifier,
         }
     }
 }
