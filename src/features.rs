@@ -52,12 +52,12 @@ pub struct Feature {
     pub unit: &'static str,
     /// What it says.
     pub meaning: &'static str,
-    from: From,
+    origin: Origin,
 }
 
 /// Where a feature's values come from.
 #[derive(Debug, Clone, Copy)]
-enum From {
+enum Origin {
     /// A scorer's measurement.
     Scorer(fn(&Measured<'_>) -> Option<f64>),
     /// An encoder, by [`crate::similarity`].
@@ -91,91 +91,91 @@ pub const FEATURES: &[Feature] = &[
         family: Family::Uncertainty,
         unit: "nats, at most 0",
         meaning: "mean log-probability of the text's tokens (the core paper's SeqLogProb is its negative)",
-        from: From::Scorer(|m| mean(&m.scores.logprob)),
+        origin: Origin::Scorer(|m| mean(&m.scores.logprob)),
     },
     Feature {
         name: "logit",
         family: Family::Uncertainty,
         unit: "unnormalised",
         meaning: "mean raw logit of the text's tokens (SeqLogit)",
-        from: From::Scorer(|m| mean(&m.scores.logit)),
+        origin: Origin::Scorer(|m| mean(&m.scores.logit)),
     },
     Feature {
         name: "probability",
         family: Family::Uncertainty,
         unit: PROBABILITY,
         meaning: "mean probability of the text's tokens",
-        from: From::Scorer(|m| mean(&m.scores.probability)),
+        origin: Origin::Scorer(|m| mean(&m.scores.probability)),
     },
     Feature {
         name: "entropy",
         family: Family::Uncertainty,
         unit: "nats, at least 0",
         meaning: "mean entropy of the next-token distributions (SeqEntropy)",
-        from: From::Scorer(|m| mean(&m.scores.entropy)),
+        origin: Origin::Scorer(|m| mean(&m.scores.entropy)),
     },
     Feature {
         name: "attr_source",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean over tokens of the largest attribution to any prompt position (SourceAttr, Eq. 3)",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.source)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.source)),
     },
     Feature {
         name: "attr_target",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to an earlier token of the text (TargetAttr, Eq. 6)",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.target)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.target)),
     },
     Feature {
         name: "attr_changed",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to a token on an added or removed line (ChangedAttr, Eq. 4)",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.changed)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.changed)),
     },
     Feature {
         name: "attr_unchanged",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to any other prompt position (UnchangedAttr, Eq. 5)",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.unchanged)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.unchanged)),
     },
     Feature {
         name: "attr_source_diff",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "as attr_source, over the diff's tokens only",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.source_diff)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.source_diff)),
     },
     Feature {
         name: "attr_unchanged_diff",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "as attr_unchanged, over the diff's tokens only",
-        from: From::Scorer(|m| m.aggregates.map(|a| a.unchanged_diff)),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.unchanged_diff)),
     },
     Feature {
         name: SIMILARITY,
         family: Family::Similarity,
         unit: "-1 to 1",
         meaning: "cosine of the embeddings of diff and text under an encoder; its pooling is in the metadata",
-        from: From::Encoder,
+        origin: Origin::Encoder,
     },
     Feature {
         name: BLEU4,
         family: Family::Reference,
         unit: PROBABILITY,
         meaning: "sentence BLEU-4 of the text against the reference; the variant is in the metadata",
-        from: From::Texts,
+        origin: Origin::Texts,
     },
     Feature {
         name: NLI_ENTAILMENT,
         family: Family::Reference,
         unit: "0 to 1 (probability), or a raw logit",
         meaning: "what a classifier gives for the reference entailing the text; which score is in the metadata",
-        from: From::Classifier,
+        origin: Origin::Classifier,
     },
 ];
 
@@ -186,7 +186,7 @@ pub struct FeatureSet(Vec<&'static Feature>);
 impl Default for FeatureSet {
     /// Every feature of a scorer.
     fn default() -> Self {
-        FeatureSet(FEATURES.iter().filter(|f| matches!(f.from, From::Scorer(_))).collect())
+        FeatureSet(FEATURES.iter().filter(|f| matches!(f.origin, Origin::Scorer(_))).collect())
     }
 }
 
@@ -217,17 +217,17 @@ impl FeatureSet {
 
     /// Whether any of them comes from an encoder.
     pub fn needs_encoder(&self) -> bool {
-        self.0.iter().any(|f| matches!(f.from, From::Encoder))
+        self.0.iter().any(|f| matches!(f.origin, Origin::Encoder))
     }
 
     /// Whether any of them comes from a classifier.
     pub fn needs_classifier(&self) -> bool {
-        self.0.iter().any(|f| matches!(f.from, From::Classifier))
+        self.0.iter().any(|f| matches!(f.origin, Origin::Classifier))
     }
 
     /// Whether BLEU-4 is among them.
     pub fn needs_bleu(&self) -> bool {
-        self.0.iter().any(|f| matches!(f.from, From::Texts))
+        self.0.iter().any(|f| matches!(f.origin, Origin::Texts))
     }
 
     /// These and every feature of another family.
@@ -248,14 +248,14 @@ impl FeatureSet {
 
     /// The names of those that come from a scorer, in the order of the columns.
     pub fn scorer_names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().filter(|f| matches!(f.from, From::Scorer(_))).map(|f| f.name)
+        self.0.iter().filter(|f| matches!(f.origin, Origin::Scorer(_))).map(|f| f.name)
     }
 
     /// Names and values of a scorer's features of one sample; `None` where it has none.
     pub fn values(&self, measured: &Measured<'_>) -> Vec<(&'static str, Option<f64>)> {
-        let value = |f: &&'static Feature| match f.from {
-            From::Scorer(value) => Some((f.name, value(measured))),
-            From::Encoder | From::Classifier | From::Texts => None,
+        let value = |f: &&'static Feature| match f.origin {
+            Origin::Scorer(value) => Some((f.name, value(measured))),
+            Origin::Encoder | Origin::Classifier | Origin::Texts => None,
         };
         self.0.iter().filter_map(value).collect()
     }
@@ -263,7 +263,7 @@ impl FeatureSet {
 
 /// Whether a column without `@` is a feature's.
 pub fn is_plain_feature(column: &str) -> bool {
-    FEATURES.iter().any(|f| matches!(f.from, From::Texts) && f.name == column)
+    FEATURES.iter().any(|f| matches!(f.origin, Origin::Texts) && f.name == column)
 }
 
 /// A feature name that is not in the registry.
