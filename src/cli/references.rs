@@ -173,7 +173,6 @@ impl ReferenceArgs {
                         .with_context(|| place(f))
                 })
                 .collect::<Result<_, _>>()?,
-            batch,
         })
     }
 
@@ -192,8 +191,6 @@ pub struct References {
     encoders: Vec<Similarity>,
     classifiers: Vec<ReferenceEntailment>,
     bleu: Option<Bleu>,
-    /// Most samples that are looked ahead.
-    batch: usize,
 }
 
 impl References {
@@ -207,15 +204,14 @@ impl References {
 
     /// The columns of a sample; null where they need a reference and it has none. `rest` are the samples that come next,
     /// this one first.
-    pub fn columns(&self, sample: &Sample, rest: &[(usize, Sample)]) -> Row {
-        let ahead: Vec<&Sample> = rest.iter().take(self.batch).map(|(_, sample)| sample).collect();
+    pub fn columns(&self, sample: &Sample, rest: &[&Sample]) -> Row {
         let mut row = Row::new();
-        self.encoders.iter().for_each(|encoder| row.extend(encoder.columns(sample, &ahead)));
+        self.encoders.iter().for_each(|encoder| row.extend(encoder.columns(sample, rest)));
         if let Some(bleu) = self.bleu {
             let score = sample.reference().map(|reference| bleu.sentence(reference, &sample.text));
             row.insert(BLEU4.into(), score.map_or(Value::Null, Value::from));
         }
-        self.classifiers.iter().for_each(|classifier| row.extend(classifier.columns(sample, &ahead)));
+        self.classifiers.iter().for_each(|classifier| row.extend(classifier.columns(sample, rest)));
         row
     }
 }

@@ -280,9 +280,9 @@ impl Run<'_> {
     }
 
     /// The columns of the first of `samples`; the others are what comes next.
-    fn columns(&self, samples: &[(usize, Sample)], summary: &mut Summary) -> Row {
+    fn columns(&self, samples: &[&Sample], summary: &mut Summary) -> Row {
         let mut columns = Row::new();
-        let Some((_, sample)) = samples.first() else { return columns };
+        let Some(sample) = samples.first() else { return columns };
         for scorer in self.scorers {
             columns.extend(scorer.columns(sample, self.settings));
         }
@@ -308,8 +308,9 @@ impl Run<'_> {
     fn to_stdout(&self, samples: &[(usize, Sample)]) -> anyhow::Result<Summary> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
+        let all: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
         for (i, (place, sample)) in samples.iter().enumerate() {
-            let columns = self.columns(&samples[i..], &mut summary);
+            let columns = self.columns(&all[i..], &mut summary);
             summary.count(&sample.id, &columns);
             if !offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns))))? {
                 break;
@@ -344,6 +345,7 @@ impl Run<'_> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
         let mut table = TableBuilder::default();
+        let all: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
         for (i, (place, sample)) in samples.iter().enumerate() {
             let content = content_hash(sample);
             let columns = match finished.remove(&(sample.id.clone(), content.clone())) {
@@ -352,7 +354,7 @@ impl Run<'_> {
                     columns
                 }
                 None => {
-                    let columns = self.columns(&samples[i..], &mut summary);
+                    let columns = self.columns(&all[i..], &mut summary);
                     let mut entry = Row::new();
                     entry.insert(ID_COLUMN.into(), sample.id.clone().into());
                     entry.insert(CONTENT_KEY.into(), content.into());
