@@ -267,7 +267,7 @@ impl Scorer {
                 put("doubled_bos", u8::from(e.doubled_bos).into());
             }
             Err(error) => {
-                for name in settings.features.names() {
+                for name in settings.features.scorer_names() {
                     put(name, Value::Null);
                 }
                 put("status", "error".into());
@@ -283,7 +283,7 @@ impl Scorer {
 }
 
 /// An error, its causes and how to mend it, in one line.
-fn describe(error: &Error) -> String {
+pub(crate) fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -311,7 +311,8 @@ fn load_tokenizer(files: &ModelFiles, config: &Config) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-fn device_name(device: &Device) -> String {
+/// The device's name in provenance.
+pub(crate) fn device_name(device: &Device) -> String {
     match device.location() {
         candle_core::DeviceLocation::Cpu => "cpu".to_owned(),
         candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),

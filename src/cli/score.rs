@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Outcome, UsageError, note, one_line, progress,
+    references::{ReferenceArgs, References},
     rows::{offer, print},
     scoring::{ModelArgs, SettingArgs},
 };
@@ -26,8 +27,8 @@ use crate::{
     batch::Batch,
     detector::{WhereClause, filter_table},
     diff::Diff,
-    features::FeatureSet,
     plan::{Footprint, Lengths, Limits, size},
+    preset,
     sample::{self, Sample, SampleError},
     scorer::{Scorer, Settings},
     table::{ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder},
@@ -49,7 +50,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Features or families (uncertainty, attribution) to compute [default: all]
+    /// Features or families (uncertainty, attribution, similarity, reference) to compute [default: all that the models
+    /// give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
     /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
@@ -76,6 +78,9 @@ pub struct Args {
     /// Print a summary of the run as JSON
     #[arg(long, requires = "output")]
     json: bool,
+    // Last, since its heading holds for whatever follows.
+    #[command(flatten)]
+    references: ReferenceArgs,
 }
 
 /// One of several equal parts of an input.
@@ -102,19 +107,28 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(output) = &args.output {
         Table::check_output(output).map_err(Error::from)?;
     }
-    let features = match &args.features[..] {
-        [] => FeatureSet::default(),
-        names => FeatureSet::parse(names)?,
-    };
-    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(features)? };
+    let preset = preset::find(&args.settings.preset);
+    let choice = args.references.choose(&args.features, preset)?;
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
     let (samples, n_unreadable) = args.samples()?;
-    let scorers = args.model.scorers()?;
+    let mut model = args.model.clone();
+    model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
+    args.references.check(&choice)?;
+    let scorers = if choice.features.needs_scorer() {
+        model.scorers()?
+    } else {
+        model.start_threads()?;
+        Vec::new()
+    };
+    let names: Vec<String> = scorers.iter().map(|scorer| scorer.name.clone()).collect();
+    let references = args.references.load(&choice, &model, &names)?;
     let mut provenance = settings.provenance();
+    provenance.extend(references.provenance());
     scorers.iter().for_each(|scorer| provenance.extend(scorer.provenance().clone()));
     if let Some(Shard { index, of }) = args.shard {
         provenance.insert(SHARD_KEY.into(), format!("{index}/{of}"));
     }
-    let run = Run { scorers: &scorers, settings: &settings };
+    let run = Run { scorers: &scorers, references: &references, settings: &settings };
     run.tell_memory(&samples);
     let summary = match &args.output {
         None => run.to_stdout(&samples)?,
@@ -267,6 +281,7 @@ impl Summary {
 /// A batch with everything it needs.
 struct Run<'a> {
     scorers: &'a [Scorer],
+    references: &'a References,
     settings: &'a Settings,
 }
 
@@ -323,7 +338,9 @@ impl Run<'_> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
         let mut waiting: HashMap<usize, Row> = HashMap::new();
-        let flow = self.batch().run(&samples.iter().map(|(_, sample)| sample).collect::<Vec<_>>(), |index, columns| {
+        let all: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
+        let flow = self.batch().run(&all, |index, mut columns| {
+            columns.extend(self.references.columns(all[index], &all[index..]));
             summary.finished(&columns);
             summary.show(&bar, samples.len(), start, self.cost(&samples[index].1));
             waiting.insert(index, columns);
@@ -384,7 +401,8 @@ impl Run<'_> {
         bar.inc(resumed.map(|((_, sample), _)| self.cost(sample)).sum());
 
         let to_do: Vec<&Sample> = missing.iter().map(|&index| &samples[index].1).collect();
-        let flow = self.batch().run(&to_do, |index, columns| {
+        let flow = self.batch().run(&to_do, |index, mut columns| {
+            columns.extend(self.references.columns(to_do[index], &to_do[index..]));
             let index = missing[index];
             let sample = &samples[index].1;
             let mut entry = Row::new();
@@ -462,7 +480,7 @@ fn taken_over(mut entry: Row) -> Option<((String, String), Row)> {
 /// What the columns of a sample depend on beside the settings.
 fn content_hash(sample: &Sample) -> String {
     let mut hash = Sha256::new();
-    for part in [sample.task.name(), &sample.diff, &sample.text] {
+    for part in [sample.task.name(), &sample.diff, &sample.text].into_iter().chain(sample.reference()) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

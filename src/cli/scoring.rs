@@ -13,9 +13,10 @@ use crate::{
     model::{
         cards::DEFAULT_CARD,
         ops::has_bf16_products,
-        source::{ModelFiles, ResolveOptions, make_names_distinct, resolve},
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve},
     },
     plan::{Footprint, Lengths, Limits, parse_size},
+    preset,
     prompt::Template,
     scorer::{Scorer, Settings},
     tokens::EncodeOptions,
@@ -24,8 +25,9 @@ use crate::{
 /// Which models, and where they run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ModelArgs {
-    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns
-    #[arg(long, value_name = "MODEL", default_value = DEFAULT_CARD)]
+    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns [default:
+    /// smollm2-135m]
+    #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu")]
@@ -56,15 +58,22 @@ impl ModelArgs {
     /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
     pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
         self.start_threads()?;
+        let default = [DEFAULT_CARD.to_owned()];
+        let mut files = self.resolve(if self.model.is_empty() { &default } else { &self.model[..] })?;
+        make_names_distinct(&mut files);
+        Ok(files)
+    }
+
+    /// Finds models that are named as scorers are, fetching what is missing.
+    pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
+        let specs: Vec<&String> = specs.into_iter().collect();
+        // Gigabytes are not fetched only to find that the last name is misspelt.
+        specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
         let bar = super::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
-        let mut files = self
-            .model
-            .iter()
-            .map(|spec| resolve(spec, &options).map_err(Error::from))
-            .collect::<Result<Vec<_>, Error>>()?;
+        let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
+        let files = files.collect::<Result<Vec<_>, Error>>()?;
         bar.finish_and_clear();
-        make_names_distinct(&mut files);
         Ok(files)
     }
 
@@ -105,14 +114,15 @@ impl ModelArgs {
 
     /// Loads the one model that a verb of a single model takes.
     pub fn scorer(&self) -> anyhow::Result<Scorer> {
-        if self.model.len() != 1 {
+        if self.model.len() > 1 {
             bail!("this verb takes one --model, got {}", self.model.len());
         }
         let mut scorers = self.scorers()?;
         Ok(scorers.remove(0))
     }
 
-    fn start_threads(&self) -> anyhow::Result<()> {
+    /// Starts as many threads as asked for; once, before anything computes.
+    pub fn start_threads(&self) -> anyhow::Result<()> {
         match self.threads {
             None => Ok(()),
             Some(0) => bail!("--threads 0: at least one is needed"),
@@ -133,7 +143,8 @@ impl ModelArgs {
         })
     }
 
-    fn device(&self) -> anyhow::Result<Device> {
+    /// The device asked for.
+    pub fn device(&self) -> anyhow::Result<Device> {
         let ordinal = |text: &str| text.parse::<usize>().with_context(|| format!("`{text}` is not a device number"));
         if self.device == "cpu" {
             return Ok(Device::Cpu);
@@ -152,7 +163,8 @@ impl ModelArgs {
 /// What is computed, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SettingArgs {
-    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised
+    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised; paper-26 = as
+    /// paper, and in `score` the core paper's 26 features and their models, each replaced by a NAME=SOURCE of its name
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub preset: String,
     /// The scalar that attribution explains: probability, logit or log-prob
@@ -186,13 +198,17 @@ impl SettingArgs {
     pub fn settings(&self, features: FeatureSet) -> anyhow::Result<Settings> {
         let mut settings = match self.preset.as_str() {
             "paper" => Settings::default(),
+            name if preset::find(name).is_some() => Settings::default(),
             "raw" => Settings {
                 attributed_fn: AttributedFn::LogProb,
                 fold: Fold::Dot,
                 normalize: false,
                 ..Settings::default()
             },
-            other => bail!("unknown preset `{other}`; one of paper, raw"),
+            other => bail!(
+                "unknown preset `{other}`; one of paper, raw, {}",
+                preset::PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+            ),
         };
         settings.features = features;
         settings.attributed_fn = self.attributed_fn.unwrap_or(settings.attributed_fn);

@@ -9,6 +9,7 @@
 //! | `weights.rs` | files on disk -> tensors under Hugging Face names |
 //! | `gguf.rs` | one GGUF file: its metadata, and its tensors dequantised |
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
+//! | `encoder.rs`, `encoder/` | encoders that need no gradient: embeddings of texts, classification of pairs |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
 //! | `past.rs` | a prompt run once for all texts that follow it |
 
@@ -16,6 +17,7 @@ pub mod block;
 pub mod cards;
 pub mod config;
 pub mod decoder;
+pub mod encoder;
 pub mod error;
 pub mod fetch;
 pub mod gguf;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod batch;
+mod references;
 mod verbs;
 
 use std::{
