@@ -117,7 +117,7 @@ impl Hub {
 fn model(name: &str) -> HashMap<String, Vec<u8>> {
     let folder = fixture(name);
     let file = |name: &str| (name.to_owned(), fs::read(folder.join(name)).unwrap());
-    ["config.json", "tokenizer.json", "model.safetensors"].map(|name| file(name)).into()
+    ["config.json", "tokenizer.json", "model.safetensors"].map(file).into()
 }
 
 fn fixture(name: &str) -> PathBuf {

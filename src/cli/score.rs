@@ -410,9 +410,8 @@ impl Run<'_> {
             entry.insert(CONTENT_KEY.into(), contents[index].clone().into());
             entry.extend(columns.clone());
             if let Err(error) = journal.append(&entry) {
-                return ControlFlow::Break(Err(error).map_err(Error::from).with_context(|| {
-                    format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display())
-                }));
+                let kept = format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display());
+                return ControlFlow::Break(Err(anyhow::Error::from(Error::from(error)).context(kept)));
             }
             summary.finished(&columns);
             summary.show(&bar, samples.len(), start, self.cost(sample));

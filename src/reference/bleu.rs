@@ -186,7 +186,7 @@ fn sacrebleu_score(counts: &Counts, smoothing: Smoothing, effective_order: bool)
     }
     let mut precisions = [0.0; ORDER];
     let (mut order, mut n_zero) = (ORDER, 0);
-    for n in 0..ORDER {
+    for (n, precision) in precisions.iter_mut().enumerate() {
         let added = if smoothing == Smoothing::AddK && n > 0 { 1.0 } else { 0.0 };
         let (matches, total) = (counts.matches[n] as f64 + added, counts.totals[n] as f64 + added);
         if total == 0.0 {
@@ -195,7 +195,7 @@ fn sacrebleu_score(counts: &Counts, smoothing: Smoothing, effective_order: bool)
         if effective_order {
             order = n + 1;
         }
-        precisions[n] = match smoothing {
+        *precision = match smoothing {
             _ if matches > 0.0 => matches / total,
             Smoothing::Exp => {
                 n_zero += 1;

@@ -36,8 +36,7 @@ pub(super) fn encode(
         strategy: TruncationStrategy::LongestFirst,
         stride: 0,
     };
-    let (first, second) =
-        truncate_encodings(first, second, &truncation).map_err(|error| ModelError::Tokens(error.into()))?;
+    let (first, second) = truncate_encodings(first, second, &truncation).map_err(ModelError::Tokens)?;
     let encoding = tokenizer.post_process(first, second, true).map_err(ModelError::Tokens)?;
     Ok(Encoded {
         ids: encoding.get_ids().to_vec(),

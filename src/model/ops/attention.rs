@@ -48,7 +48,7 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
         (0..heads.n_kv_heads).map(|h| Packed::of_rows(&qkv[first_column + h * d..], s, d, width)).collect()
     };
     let keys = packed(heads.n_heads * d);
-    let per_head: Vec<(Vec<E::Real>, Vec<E::Real>)> = (0..heads.n_heads)
+    let (heads_out, probabilities): (Vec<_>, Vec<_>) = (0..heads.n_heads)
         .into_par_iter()
         .map(|h| {
             let (q, _, v) = heads.columns(h);
@@ -80,17 +80,17 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
             }
             (out, probabilities)
         })
-        .collect();
+        .unzip();
 
     let mut out = vec![E::Real::default(); s * heads.n_heads * d];
-    for (h, (head, _)) in per_head.iter().enumerate() {
+    for (h, head) in heads_out.iter().enumerate() {
         for (row, head) in out.chunks_exact_mut(heads.n_heads * d).zip(head.chunks_exact(d)) {
             row[h * d..][..d].copy_from_slice(head);
         }
     }
     let kept = keep.then(|| Kept {
-        probability_words: per_head.par_iter().map(|(_, p)| Columns::<E>::new(p, s, s, s).into_kept()).collect(),
-        probabilities: per_head.into_iter().map(|(_, p)| p).collect(),
+        probability_words: probabilities.par_iter().map(|p| Columns::<E>::new(p, s, s, s).into_kept()).collect(),
+        probabilities,
         values: packed((heads.n_heads + heads.n_kv_heads) * d),
         s,
     });
