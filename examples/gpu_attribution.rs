@@ -38,7 +38,7 @@ use veridiff::{
     model::{
         config::Config,
         decoder::Decoder,
-        ops,
+        ops::{self, GatedMlpGradient, Precision, Weight},
         source::{ResolveOptions, resolve},
     },
     uncertainty::step_scores,
@@ -122,7 +122,7 @@ impl Bench {
         );
         {
             let config = if args.quick { smollm2_135m(layers, words) } else { llama_8b(layers, words) };
-            let decoder = random_decoder(&config, DType::BF16, &self.device)?;
+            let decoder = random_decoder(&config, DType::BF16, Precision::Full, &self.device)?;
             self.attribution("Llama-3.1-8B", &decoder, short, peak(DType::BF16), 3)?;
             self.scoring("Llama-3.1-8B", &decoder, short, peak(DType::BF16), 10)?;
             self.breakdown(&decoder, if args.quick { (2, 24) } else { (8, 1056) })?;
@@ -133,7 +133,7 @@ impl Bench {
         }
         let (layers, words) = if args.quick { (2, 512) } else { (30, 49_152) };
         for dtype in [DType::BF16, DType::F16, DType::F32] {
-            let decoder = random_decoder(&smollm2_135m(layers, words), dtype, &self.device)?;
+            let decoder = random_decoder(&smollm2_135m(layers, words), dtype, Precision::Full, &self.device)?;
             let size = if args.quick { (24, 4) } else { (238, 43) };
             self.attribution("SmolLM2-135M", &decoder, size, peak(dtype), 5)?;
             self.scoring("SmolLM2-135M", &decoder, size, peak(dtype), 30)?;
@@ -336,11 +336,14 @@ impl Bench {
             ops::HeadLayout { n_heads: c.num_attention_heads, n_kv_heads: c.num_key_value_heads, head_dim: c.head_dim };
         let random = |shape: &[usize]| Tensor::randn(0f32, 1.0, shape, &self.device)?.to_dtype(decoder.dtype());
         let q = heads.n_heads * heads.head_dim;
-        let (down, gate_up, o) = (random(&[h, f])?, random(&[2 * f, h])?, random(&[h, q])?);
-        let qkv_weight = random(&[heads.width(), h])?;
-        let (x, norm, dy, jacobian) = (random(&[s, h])?, random(&[h])?, random(&[b, s, h])?, random(&[s, 2 * f])?);
+        let weight = |out, input| Weight::new(&random(&[out, input])?, Precision::Full);
+        let (down, gate, up, o) = (weight(h, f)?, weight(f, h)?, weight(f, h)?, weight(h, q)?);
+        let mlp = GatedMlpGradient::new(&down, &gate, &up, &random(&[s, f])?, &random(&[s, f])?)?;
+        let qkv_weight = weight(heads.width(), h)?;
+        let [down, gate, o, qkv_weight] = [down, gate, o, qkv_weight].map(|weight| weight.transposed());
+        let (x, norm, dy) = (random(&[s, h])?, random(&[h])?, random(&[b, s, h])?);
         let qkv = random(&[s, heads.width()])?;
-        let (d_act, d_gate_up, d_qkv) = (random(&[b, s, f])?, random(&[b, s, 2 * f])?, random(&[b, s, heads.width()])?);
+        let (d_hidden, d_qkv) = (random(&[b, s, f])?, random(&[b, s, heads.width()])?);
         let d_out = random(&[b, s, q])?;
         let angles = random(&[s, heads.head_dim / 2])?;
         let block = &decoder.blocks()[0];
@@ -348,11 +351,11 @@ impl Bench {
         println!("\none layer's operations, {b} targets over {s} rows, in ms: fused kernels, candle's own");
         for name in [
             "down",
-            "gate_up",
+            "gate",
             "output",
             "qkv",
             "rms_norm_vjp",
-            "swiglu_vjp",
+            "gated_mlp_vjp",
             "attention",
             "attention_vjp",
             "rope_vjp",
@@ -362,17 +365,17 @@ impl Bench {
             let mut times = [0.0; 2];
             for (i, fused) in [true, false].into_iter().enumerate() {
                 ops::use_fused_kernels(fused);
-                let attention = ops::attention(&qkv, heads, true)?;
+                let attention = ops::attention(&qkv, heads, true, Precision::Full)?;
                 let linearized = block.linearize(&x, &rotary)?;
                 let once = || -> Result<()> {
                     match name {
-                        "down" => drop(ops::linear_vjp(&dy, &down)?),
-                        "gate_up" => drop(ops::linear_vjp(&d_gate_up, &gate_up)?),
-                        "output" => drop(ops::linear_vjp(&dy, &o)?),
-                        "qkv" => drop(ops::linear_vjp(&d_qkv, &qkv_weight)?),
+                        "down" => drop(down.linear(&dy, None)?),
+                        "gate" => drop(gate.linear(&d_hidden, None)?),
+                        "output" => drop(o.linear(&dy, None)?),
+                        "qkv" => drop(qkv_weight.linear(&d_qkv, None)?),
                         "rms_norm_vjp" => drop(ops::rms_norm_vjp(&x, &norm, 1e-5, &dy, &dy.copy()?)?),
-                        "swiglu_vjp" => drop(ops::swiglu_vjp(&jacobian, &d_act)?),
-                        "attention" => drop(ops::attention(&qkv, heads, true)?),
+                        "gated_mlp_vjp" => drop(mlp.vjp(&dy)?),
+                        "attention" => drop(ops::attention(&qkv, heads, true, Precision::Full)?),
                         "attention_vjp" => drop(ops::attention_vjp(&qkv, &attention, heads, &d_out)?),
                         "rope_vjp" => drop(ops::rope_vjp(&d_qkv, &angles, &angles, heads)?),
                         "linearize" => drop(block.linearize(&x, &rotary)?),

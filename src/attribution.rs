@@ -14,23 +14,14 @@ use candle_core::{D, Result, Tensor};
 use rayon::prelude::*;
 
 use crate::{
-    model::decoder::Decoder,
+    model::{
+        block::Rotary,
+        decoder::Decoder,
+        past::{Keep, LayerInputs, Past},
+    },
+    plan::{Footprint, Lengths, Limits, Plan},
     uncertainty::{Seed, StepScores, step_scores_and_seeds},
 };
-
-/// Rows of gradient that pass through a block at once: enough for the matrix products to run at full speed, few enough for
-/// the element-wise passes between them to find their operands in cache. Measured on two cores; results depend on it only
-/// through rounding.
-const CHUNK_ROWS: usize = 512;
-
-/// Gradient bytes held at once for all targets. Longer samples go through the blocks in several sweeps, each of which runs
-/// the blocks' insides again.
-const SWEEP_BYTES: usize = 256 << 20;
-
-/// The same two on a GPU, which has no cache to stay in and is filled only by products of thousands of rows: at the shape
-/// of an 8B model, a pass over 8192 rows holds about 2 GB between its operations.
-const GPU_CHUNK_ROWS: usize = 8192;
-const GPU_SWEEP_BYTES: usize = 4 << 30;
 
 /// The scalar that is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,7 +104,7 @@ pub struct Matrix {
     pub columns: Vec<Vec<f64>>,
 }
 
-/// Attributes every token of `ids[n_prompt..]` to all positions before it.
+/// Attributes every token of `ids[n_prompt..]` to all positions before it, without a bound on memory.
 ///
 /// Costs about `T * (N + T/2) * 2P` operations, `P` the parameters in the blocks, plus the attention products.
 ///
@@ -121,30 +112,45 @@ pub struct Matrix {
 /// A tensor operation failed, or the model's logits are not finite. `ids` must hold at least one prompt token and one
 /// target, else the result has no columns.
 pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn: AttributedFn) -> Result<Attribution> {
-    let n_targets = ids.len().saturating_sub(n_prompt);
-    if n_targets == 0 || n_prompt == 0 {
+    let n_response = ids.len().saturating_sub(n_prompt);
+    if n_response == 0 || n_prompt == 0 {
         return Ok(Attribution { n_prompt, attributed_fn, scores: StepScores::default(), columns: Vec::new() });
     }
-    // the last token predicts nothing that is asked for
-    let visible = &ids[..ids.len() - 1];
-    let rotary = decoder.rotary(visible.len())?;
-    let inputs = decoder.layer_inputs(&decoder.embed(visible)?, &rotary)?;
-    let hidden = inputs[inputs.len() - 1].narrow(0, n_prompt - 1, n_targets)?;
+    let past = Past::new(decoder, &ids[..n_prompt], Keep::LayerInputs)?;
+    let plan = Footprint::of(decoder).plan(Lengths { n_prompt, n_response }, true, Limits::default());
+    let plan = plan.map_err(candle_core::Error::wrap)?;
+    attribute_after(decoder, &past, &ids[n_prompt..], attributed_fn, &plan)
+}
+
+/// As [`attribute`], for the text `targets` `[T]` behind a prompt that was run with [`Keep::LayerInputs`]; `plan` says how
+/// many targets go together.
+///
+/// # Errors
+/// As [`attribute`].
+pub fn attribute_after(
+    decoder: &Decoder,
+    past: &Past,
+    targets: &[u32],
+    attributed_fn: AttributedFn,
+    plan: &Plan,
+) -> Result<Attribution> {
+    let (n_prompt, n_targets) = (past.len(), targets.len());
+    let rotary = decoder.rotary(n_prompt + n_targets - 1)?;
+    let (hidden, inputs) = past.layer_inputs(decoder, targets)?;
     let seed = match attributed_fn {
         AttributedFn::Logit => Seed::Logit,
         AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,
     };
-    let (scores, seeds) = step_scores_and_seeds(decoder, &hidden, &ids[n_prompt..], seed)?;
-
-    let row_bytes = decoder.config().hidden_size * decoder.dtype().size_in_bytes();
-    let sweep_bytes = if decoder.device().is_cpu() { SWEEP_BYTES } else { GPU_SWEEP_BYTES };
-    let per_sweep = (sweep_bytes / (visible.len() * row_bytes)).max(1);
+    let (scores, seeds) = step_scores_and_seeds(decoder, &hidden, targets, seed)?;
+    let sample = Sample { decoder, inputs, rotary, seeds, n_prompt };
     let mut columns = Vec::with_capacity(n_targets);
+    let per_sweep = plan.targets_per_sweep.max(1);
     for first in (0..n_targets).step_by(per_sweep) {
         let last = (first + per_sweep).min(n_targets);
-        let chunks = pass_back(decoder, &inputs, &rotary, &seeds, n_prompt, first..last)?;
+        let chunks = sample.pass_back(first..last, plan)?;
+        let x = sample.inputs.rows(0, n_prompt + last - 1)?;
         for chunk in chunks {
-            columns.extend(chunk.columns(&inputs[0], n_prompt)?);
+            columns.extend(chunk.columns(&x, n_prompt)?);
         }
     }
     Ok(Attribution { n_prompt, attributed_fn, scores, columns })
@@ -181,37 +187,41 @@ impl Chunk {
     }
 }
 
-/// Takes the gradients of `targets` from the last block's output to the embedded rows.
-fn pass_back(
-    decoder: &Decoder,
-    inputs: &[Tensor],
-    rotary: &crate::model::block::Rotary,
-    seeds: &Tensor,
+/// What all targets of a sample share.
+struct Sample<'a> {
+    decoder: &'a Decoder,
+    inputs: LayerInputs<'a>,
+    rotary: Rotary,
+    /// Gradient of each target's scalar with respect to the row that predicts it, `[T, H]`.
+    seeds: Tensor,
     n_prompt: usize,
-    targets: std::ops::Range<usize>,
-) -> Result<Vec<Chunk>> {
-    let longest = n_prompt + targets.end - 1;
-    let chunk_rows = if decoder.device().is_cpu() { CHUNK_ROWS } else { GPU_CHUNK_ROWS };
-    let per_chunk = (chunk_rows / longest).max(1);
-    let mut chunks = targets
-        .clone()
-        .step_by(per_chunk)
-        .map(|first| Chunk::new(seeds, n_prompt, first, per_chunk.min(targets.end - first)))
-        .collect::<Result<Vec<_>>>()?;
-    for (block, x) in decoder.blocks().iter().zip(inputs).rev() {
-        let linearized = block.linearize(&x.narrow(0, 0, longest)?, rotary)?;
-        // Chunks do not depend on each other: one core takes one chunk through the block without waiting for the others.
-        let step = |chunk: &mut Chunk| -> Result<()> {
-            chunk.d_x = linearized.vjp(&chunk.d_x)?;
-            Ok(())
-        };
-        if decoder.device().is_cpu() {
-            chunks.par_iter_mut().try_for_each(step)?;
-        } else {
-            chunks.iter_mut().try_for_each(step)?;
+}
+
+impl Sample<'_> {
+    /// Takes the gradients of `targets` from the last block's output to the embedded rows.
+    fn pass_back(&self, targets: std::ops::Range<usize>, plan: &Plan) -> Result<Vec<Chunk>> {
+        let longest = self.n_prompt + targets.end - 1;
+        let per_chunk = plan.targets_per_chunk.max(1);
+        let mut chunks = targets
+            .clone()
+            .step_by(per_chunk)
+            .map(|first| Chunk::new(&self.seeds, self.n_prompt, first, per_chunk.min(targets.end - first)))
+            .collect::<Result<Vec<_>>>()?;
+        for (layer, block) in self.decoder.blocks().iter().enumerate().rev() {
+            let linearized = block.linearize(&self.inputs.rows(layer, longest)?, &self.rotary.rows(0, longest)?)?;
+            // Chunks do not depend on each other: one core takes one chunk through the block without waiting for the others.
+            let step = |chunk: &mut Chunk| -> Result<()> {
+                chunk.d_x = linearized.vjp(&chunk.d_x)?;
+                Ok(())
+            };
+            match plan.chunks_in_flight {
+                0 | 1 => chunks.iter_mut().try_for_each(step)?,
+                n if n >= rayon::current_num_threads() => chunks.par_iter_mut().try_for_each(step)?,
+                n => chunks.chunks_mut(n).try_for_each(|some| some.par_iter_mut().try_for_each(step))?,
+            }
         }
+        Ok(chunks)
     }
-    Ok(chunks)
 }
 
 impl Attribution {

@@ -1,8 +1,8 @@
 //! The crate's error: one variant per area, each area's own enum beside the code that raises it.
 
 use crate::{
-    detector::DetectorError, diff::DiffError, model::ModelError, prompt::PromptError, sample::SampleError,
-    table::TableError, tokens::TokensError,
+    detector::DetectorError, diff::DiffError, model::ModelError, plan::PlanError, prompt::PromptError,
+    sample::SampleError, table::TableError, tokens::TokensError,
 };
 
 /// A result whose error is [`Error`].
@@ -28,6 +28,9 @@ pub enum Error {
     /// A model that cannot be found, fetched or loaded.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A bound on memory that cannot be kept.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// A feature table that cannot be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -55,6 +58,7 @@ impl Error {
             Error::Prompt(e) => e.hint(),
             Error::Tokens(e) => e.hint(),
             Error::Model(e) => e.hint(),
+            Error::Plan(e) => e.hint(),
             Error::Table(e) => e.hint(),
             Error::Detector(e) => e.hint(),
             Error::Tensor(_) => None,

@@ -1,8 +1,16 @@
 //! The registry of features: what each is called, what it means, in which unit, from which source.
 //!
-//! A feature is one number of a sample under one scorer; its column is `<feature>@<scorer>`.
+//! A feature is one number of a sample. Its column is `<feature>@<model>`, where the model is the scorer, the encoder or the
+//! classifier that it comes from, or `<feature>` alone if it comes from the texts.
 
 use crate::{aggregate::Aggregates, uncertainty::StepScores};
+
+/// The feature of encoders.
+pub const SIMILARITY: &str = "similarity";
+/// The feature of classifiers.
+pub const NLI_ENTAILMENT: &str = "nli_entailment";
+/// The feature of the texts alone.
+pub const BLEU4: &str = "bleu4";
 
 /// Features that are computed together and chosen together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,17 +20,23 @@ pub enum Family {
     /// One forward pass and a vector-Jacobian product for every response token: about twice the forward pass's operations for
     /// each token.
     Attribution,
+    /// One forward pass of an encoder over the diff and one over the text, of at most 512 tokens each.
+    Similarity,
+    /// Comparison with the sample's reference: n-gram counts, and one forward pass of a classifier over reference and text.
+    Reference,
 }
 
 impl Family {
-    /// Every family, cheapest first.
-    pub const ALL: [Family; 2] = [Family::Uncertainty, Family::Attribution];
+    /// Every family.
+    pub const ALL: [Family; 4] = [Family::Uncertainty, Family::Attribution, Family::Similarity, Family::Reference];
 
     /// The name a user types.
     pub fn name(self) -> &'static str {
         match self {
             Family::Uncertainty => "uncertainty",
             Family::Attribution => "attribution",
+            Family::Similarity => "similarity",
+            Family::Reference => "reference",
         }
     }
 }
@@ -38,7 +52,20 @@ pub struct Feature {
     pub unit: &'static str,
     /// What it says.
     pub meaning: &'static str,
-    value: fn(&Measured<'_>) -> Option<f64>,
+    origin: Origin,
+}
+
+/// Where a feature's values come from.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    /// A scorer's measurement.
+    Scorer(fn(&Measured<'_>) -> Option<f64>),
+    /// An encoder, by [`crate::similarity`].
+    Encoder,
+    /// A classifier, by [`crate::reference::entailment`].
+    Classifier,
+    /// The sample's texts alone, by [`crate::reference::bleu`].
+    Texts,
 }
 
 /// What the features are computed from.
@@ -64,70 +91,91 @@ pub const FEATURES: &[Feature] = &[
         family: Family::Uncertainty,
         unit: "nats, at most 0",
         meaning: "mean log-probability of the text's tokens (the core paper's SeqLogProb is its negative)",
-        value: |m| mean(&m.scores.logprob),
+        origin: Origin::Scorer(|m| mean(&m.scores.logprob)),
     },
     Feature {
         name: "logit",
         family: Family::Uncertainty,
         unit: "unnormalised",
         meaning: "mean raw logit of the text's tokens (SeqLogit)",
-        value: |m| mean(&m.scores.logit),
+        origin: Origin::Scorer(|m| mean(&m.scores.logit)),
     },
     Feature {
         name: "probability",
         family: Family::Uncertainty,
         unit: PROBABILITY,
         meaning: "mean probability of the text's tokens",
-        value: |m| mean(&m.scores.probability),
+        origin: Origin::Scorer(|m| mean(&m.scores.probability)),
     },
     Feature {
         name: "entropy",
         family: Family::Uncertainty,
         unit: "nats, at least 0",
         meaning: "mean entropy of the next-token distributions (SeqEntropy)",
-        value: |m| mean(&m.scores.entropy),
+        origin: Origin::Scorer(|m| mean(&m.scores.entropy)),
     },
     Feature {
         name: "attr_source",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean over tokens of the largest attribution to any prompt position (SourceAttr, Eq. 3)",
-        value: |m| m.aggregates.map(|a| a.source),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.source)),
     },
     Feature {
         name: "attr_target",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to an earlier token of the text (TargetAttr, Eq. 6)",
-        value: |m| m.aggregates.map(|a| a.target),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.target)),
     },
     Feature {
         name: "attr_changed",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to a token on an added or removed line (ChangedAttr, Eq. 4)",
-        value: |m| m.aggregates.map(|a| a.changed),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.changed)),
     },
     Feature {
         name: "attr_unchanged",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to any other prompt position (UnchangedAttr, Eq. 5)",
-        value: |m| m.aggregates.map(|a| a.unchanged),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.unchanged)),
     },
     Feature {
         name: "attr_source_diff",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "as attr_source, over the diff's tokens only",
-        value: |m| m.aggregates.map(|a| a.source_diff),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.source_diff)),
     },
     Feature {
         name: "attr_unchanged_diff",
         family: Family::Attribution,
         unit: SHARE,
         meaning: "as attr_unchanged, over the diff's tokens only",
-        value: |m| m.aggregates.map(|a| a.unchanged_diff),
+        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.unchanged_diff)),
+    },
+    Feature {
+        name: SIMILARITY,
+        family: Family::Similarity,
+        unit: "-1 to 1",
+        meaning: "cosine of the embeddings of diff and text under an encoder; its pooling is in the metadata",
+        origin: Origin::Encoder,
+    },
+    Feature {
+        name: BLEU4,
+        family: Family::Reference,
+        unit: PROBABILITY,
+        meaning: "sentence BLEU-4 of the text against the reference; the variant is in the metadata",
+        origin: Origin::Texts,
+    },
+    Feature {
+        name: NLI_ENTAILMENT,
+        family: Family::Reference,
+        unit: "0 to 1 (probability), or a raw logit",
+        meaning: "what a classifier gives for the reference entailing the text; which score is in the metadata",
+        origin: Origin::Classifier,
     },
 ];
 
@@ -136,8 +184,9 @@ pub const FEATURES: &[Feature] = &[
 pub struct FeatureSet(Vec<&'static Feature>);
 
 impl Default for FeatureSet {
+    /// Every feature of a scorer.
     fn default() -> Self {
-        FeatureSet(FEATURES.iter().collect())
+        FeatureSet(FEATURES.iter().filter(|f| matches!(f.origin, Origin::Scorer(_))).collect())
     }
 }
 
@@ -161,15 +210,60 @@ impl FeatureSet {
         self.0.iter().any(|f| f.family == Family::Attribution)
     }
 
+    /// Whether any of them comes from a scorer.
+    pub fn needs_scorer(&self) -> bool {
+        self.scorer_names().next().is_some()
+    }
+
+    /// Whether any of them comes from an encoder.
+    pub fn needs_encoder(&self) -> bool {
+        self.0.iter().any(|f| matches!(f.origin, Origin::Encoder))
+    }
+
+    /// Whether any of them comes from a classifier.
+    pub fn needs_classifier(&self) -> bool {
+        self.0.iter().any(|f| matches!(f.origin, Origin::Classifier))
+    }
+
+    /// Whether BLEU-4 is among them.
+    pub fn needs_bleu(&self) -> bool {
+        self.0.iter().any(|f| matches!(f.origin, Origin::Texts))
+    }
+
+    /// These and every feature of another family.
+    pub fn with(&self, family: Family) -> FeatureSet {
+        let has = |f: &Feature| f.family == family || self.0.iter().any(|mine| mine.name == f.name);
+        FeatureSet(FEATURES.iter().filter(|f| has(f)).collect())
+    }
+
+    /// These but one.
+    pub fn without(&self, name: &str) -> FeatureSet {
+        FeatureSet(self.0.iter().copied().filter(|f| f.name != name).collect())
+    }
+
     /// Their names, in the order of the columns.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|f| f.name)
     }
 
-    /// Names and values of the features of one sample; `None` where it has none.
-    pub fn values(&self, measured: &Measured<'_>) -> Vec<(&'static str, Option<f64>)> {
-        self.0.iter().map(|f| (f.name, (f.value)(measured))).collect()
+    /// The names of those that come from a scorer, in the order of the columns.
+    pub fn scorer_names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter(|f| matches!(f.origin, Origin::Scorer(_))).map(|f| f.name)
     }
+
+    /// Names and values of a scorer's features of one sample; `None` where it has none.
+    pub fn values(&self, measured: &Measured<'_>) -> Vec<(&'static str, Option<f64>)> {
+        let value = |f: &&'static Feature| match f.origin {
+            Origin::Scorer(value) => Some((f.name, value(measured))),
+            Origin::Encoder | Origin::Classifier | Origin::Texts => None,
+        };
+        self.0.iter().filter_map(value).collect()
+    }
+}
+
+/// Whether a column without `@` is a feature's.
+pub fn is_plain_feature(column: &str) -> bool {
+    FEATURES.iter().any(|f| matches!(f.origin, Origin::Texts) && f.name == column)
 }
 
 /// A feature name that is not in the registry.
@@ -200,6 +294,18 @@ mod tests {
         assert!(!FeatureSet::parse(&["uncertainty"]).unwrap().needs_attribution());
         let error = FeatureSet::parse(&["entropi"]).unwrap_err().to_string();
         assert!(error.contains("`entropi`") && error.contains("entropy, attr_source"), "{error}");
+    }
+
+    #[test]
+    fn the_default_is_what_a_scorer_gives_and_families_can_be_added() {
+        let scorer = FeatureSet::default();
+        assert!(scorer.needs_scorer() && !scorer.needs_encoder() && !scorer.needs_classifier() && !scorer.needs_bleu());
+        let all = scorer.with(Family::Reference).with(Family::Similarity);
+        assert_eq!(all.names().collect::<Vec<_>>(), FEATURES.iter().map(|f| f.name).collect::<Vec<_>>());
+        assert_eq!(all.scorer_names().collect::<Vec<_>>(), scorer.names().collect::<Vec<_>>());
+        let bleu = FeatureSet::parse(&["reference"]).unwrap().without(NLI_ENTAILMENT);
+        assert_eq!(bleu.names().collect::<Vec<_>>(), [BLEU4]);
+        assert!(bleu.needs_bleu() && !bleu.needs_scorer() && is_plain_feature(BLEU4) && !is_plain_feature("logprob"));
     }
 
     #[test]

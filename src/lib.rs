@@ -12,14 +12,19 @@
 
 pub mod aggregate;
 pub mod attribution;
+pub mod batch;
 pub mod diff;
 pub mod error;
 pub mod features;
 pub mod model;
+pub mod plan;
+pub mod preset;
 pub mod prompt;
+pub mod reference;
 pub mod sample;
 pub mod scorer;
 pub mod self_check;
+pub mod similarity;
 pub mod table;
 pub mod tokens;
 pub mod uncertainty;

@@ -90,6 +90,11 @@ impl Sample {
         }
     }
 
+    /// What a human wrote for the same diff; a blank one is none.
+    pub fn reference(&self) -> Option<&str> {
+        self.reference.as_deref().filter(|reference| !reference.trim().is_empty())
+    }
+
     /// The keys that a feature row starts with: all but `diff` and `text`, unknown ones as null, in the fixed order
     /// id, task, generator, language, label, label_type, group, reference, then the extra keys.
     pub fn to_row(&self) -> Map<String, Value> {

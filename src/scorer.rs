@@ -12,20 +12,23 @@ use tokenizers::Tokenizer;
 use crate::{
     Error, Result,
     aggregate::{Aggregates, aggregate},
-    attribution::{AttributedFn, Fold, Matrix, attribute},
+    attribution::{AttributedFn, Fold, Matrix, attribute_after},
     diff::Diff,
     features::{FeatureSet, Measured},
     model::{
         config::Config,
         decoder::Decoder,
+        ops::Precision,
+        past::{Keep, Past},
         source::{Layout, ModelFiles},
         tokenizer,
     },
+    plan::{Footprint, Lengths, Limits, PlanError},
     prompt::Template,
     sample::{Sample, Task},
     table::Row,
     tokens::{ChangedRule, EncodeOptions, Encoding, Segment, encode},
-    uncertainty::{StepScores, step_scores},
+    uncertainty::{StepScores, scores_after},
 };
 
 /// What is computed, and how.
@@ -43,6 +46,8 @@ pub struct Settings {
     pub template: Option<Template>,
     /// Token budget and token rules.
     pub encode: EncodeOptions,
+    /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
+    pub max_memory: Option<u64>,
 }
 
 impl Default for Settings {
@@ -55,6 +60,7 @@ impl Default for Settings {
             normalize: true,
             template: None,
             encode: EncodeOptions::default(),
+            max_memory: None,
         }
     }
 }
@@ -90,6 +96,10 @@ impl Settings {
             provenance.insert("fold".into(), self.fold.to_string());
             provenance.insert("normalize".into(), self.normalize.to_string());
             provenance.insert("scope".into(), "prompt; columns ending in _diff: diff".into());
+            // how many targets go together follows from it, and with that the rounding of their gradients
+            if let Some(bytes) = self.max_memory {
+                provenance.insert("max_memory".into(), bytes.to_string());
+            }
         }
         provenance
     }
@@ -112,6 +122,20 @@ pub struct Scorer {
     provenance: BTreeMap<String, String>,
 }
 
+/// What samples of one scorer leave for the next: the last prompt's run, for the next one with the same prompt.
+#[derive(Debug)]
+pub struct Workspace {
+    limits: Limits,
+    past: Option<Past>,
+}
+
+impl Workspace {
+    /// An empty one; its samples keep within `limits`.
+    pub fn new(limits: Limits) -> Self {
+        Workspace { limits, past: None }
+    }
+}
+
 /// Everything measured on one sample.
 #[derive(Debug, Clone)]
 pub struct Measurement {
@@ -130,18 +154,19 @@ pub struct Measurement {
 }
 
 impl Scorer {
-    /// Loads a model's weights and tokenizer.
+    /// Loads a model's weights and tokenizer. [`Precision::of`] says how `dtype` is carried out on `device`.
     ///
     /// # Errors
     /// A file is missing, damaged or does not fit the others.
     pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
         let config = files.config()?;
         let tokenizer = load_tokenizer(files, &config)?;
-        let decoder = Decoder::new(&config, &files.weights(dtype, device)?)?;
+        let (tensors, precision) = Precision::of(dtype, device);
+        let decoder = Decoder::with_precision(&config, &files.weights(tensors, device)?, precision)?;
         let provenance = [
             ("model", files.source.clone()),
             ("weights", files.fingerprint()?),
-            ("dtype", dtype.as_str().to_owned()),
+            ("dtype", precision.name(tensors).to_owned()),
             ("device", device_name(device)),
         ]
         .map(|(key, value)| (format!("{key}@{}", files.name), value))
@@ -172,22 +197,46 @@ impl Scorer {
     /// Runs the model over one sample.
     ///
     /// # Errors
-    /// As [`Scorer::encode`], and faults of the model.
+    /// As [`Scorer::encode`], [`PlanError`] if the settings' bound on memory is too small, and faults of the model.
     pub fn measure(&self, diff: &str, text: &str, task: Task, settings: &Settings) -> Result<Measurement> {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        self.measure_in(&mut Workspace::new(limits), diff, text, task, settings)
+    }
+
+    /// As [`Scorer::measure`], with the limits of a workspace of this scorer. A sample with the prompt of the one before
+    /// does not run the prompt again; its numbers are the same.
+    ///
+    /// # Errors
+    /// As [`Scorer::measure`].
+    pub fn measure_in(
+        &self,
+        workspace: &mut Workspace,
+        diff: &str,
+        text: &str,
+        task: Task,
+        settings: &Settings,
+    ) -> Result<Measurement> {
         let diff = Diff::parse(diff)?;
         let encoding = self.encode(&diff, text, task, settings)?;
         let start = Instant::now();
-        let (n, ids) = (encoding.n_prompt, &encoding.ids);
-        let (scores, matrix) = if settings.features.needs_attribution() {
-            let attribution = attribute(&self.decoder, ids, n, settings.attributed_fn)?;
+        let (n, gradients) = (encoding.n_prompt, settings.features.needs_attribution());
+        let (prompt, targets) = encoding.ids.split_at(n);
+        let lengths = Lengths { n_prompt: n, n_response: targets.len() };
+        let plan = Footprint::of(&self.decoder).plan(lengths, gradients, workspace.limits)?;
+        let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
+        let known = workspace.past.take().filter(|past| past.serves(prompt, keep));
+        let past = match known {
+            Some(past) => past,
+            None => Past::new(&self.decoder, prompt, keep)?,
+        };
+        let (scores, matrix) = if gradients {
+            let attribution = attribute_after(&self.decoder, &past, targets, settings.attributed_fn, &plan)?;
             let matrix = attribution.matrix(settings.fold, settings.normalize);
             (attribution.scores, Some(matrix))
         } else {
-            let visible = &ids[..ids.len() - 1];
-            let x = self.decoder.embed(visible)?;
-            let hidden = self.decoder.forward(&x, &self.decoder.rotary(visible.len())?)?;
-            (step_scores(&self.decoder, &hidden.narrow(0, n - 1, ids.len() - n)?, &ids[n..])?, None)
+            (scores_after(&self.decoder, &past, targets)?, None)
         };
+        workspace.past = Some(past);
         let elapsed = start.elapsed();
         let in_diff: Vec<bool> = encoding.segments.iter().map(|&s| s == Segment::Diff).collect();
         let aggregates = matrix.as_ref().map(|matrix| aggregate(matrix, &encoding.changed, &in_diff));
@@ -195,11 +244,12 @@ impl Scorer {
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
-    /// null.
-    pub fn columns(&self, sample: &Sample, settings: &Settings) -> Row {
+    /// null. None if the sample is too large for a workspace that shares its memory with others.
+    pub fn columns(&self, sample: &Sample, settings: &Settings, workspace: &mut Workspace) -> Option<Row> {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
-        match self.measure(&sample.diff, &sample.text, sample.task, settings) {
+        match self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings) {
+            Err(Error::Plan(PlanError::TooSmall { .. })) if workspace.limits.sharers > 1 => return None,
             Ok(m) => {
                 let measured = Measured { scores: &m.scores, aggregates: m.aggregates.as_ref() };
                 for (name, value) in settings.features.values(&measured) {
@@ -217,7 +267,7 @@ impl Scorer {
                 put("doubled_bos", u8::from(e.doubled_bos).into());
             }
             Err(error) => {
-                for name in settings.features.names() {
+                for name in settings.features.scorer_names() {
                     put(name, Value::Null);
                 }
                 put("status", "error".into());
@@ -228,12 +278,12 @@ impl Scorer {
                 }
             }
         }
-        row
+        Some(row)
     }
 }
 
 /// An error, its causes and how to mend it, in one line.
-fn describe(error: &Error) -> String {
+pub(crate) fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -261,7 +311,8 @@ fn load_tokenizer(files: &ModelFiles, config: &Config) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-fn device_name(device: &Device) -> String {
+/// The device's name in provenance.
+pub(crate) fn device_name(device: &Device) -> String {
     match device.location() {
         candle_core::DeviceLocation::Cpu => "cpu".to_owned(),
         candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),

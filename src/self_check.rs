@@ -9,7 +9,7 @@ use crate::{
     Error, Result,
     attribution::{AttributedFn, Fold, attribute},
     diff::Diff,
-    model::decoder::Decoder,
+    model::{decoder::Decoder, ops::Precision},
     sample::Task,
     scorer::{Scorer, Settings},
     uncertainty::{StepScores, step_scores},
@@ -66,9 +66,9 @@ pub fn gradients(scorer: &Scorer, precise: &Decoder) -> Result<Vec<GradientCheck
         Ok(step_scores(precise, &hidden.narrow(0, n - 1, ids.len() - n)?, &ids[n..])?)
     };
     let h = if precise.dtype() == DType::F64 { 1e-4 } else { 2e-2 };
-    let tolerance = match scorer.decoder.dtype() {
-        DType::F64 => 1e-5,
-        DType::F32 => 1e-2,
+    let tolerance = match (scorer.decoder.dtype(), scorer.decoder.precision()) {
+        (DType::F64, _) => 1e-5,
+        (DType::F32, Precision::Full) => 1e-2,
         _ => 2e-1,
     };
     let at = [scores_at(h)?, scores_at(-h)?, scores_at(h / 2.0)?, scores_at(-h / 2.0)?];

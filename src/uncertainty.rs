@@ -6,10 +6,10 @@
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
-use crate::model::{decoder::Decoder, ops::Real};
-
-/// Response tokens whose logits are held at once: 32 rows of a 152,000-word vocabulary are 19 MB in f32.
-const LOGIT_ROWS: usize = 32;
+use crate::{
+    model::{decoder::Decoder, ops::Real, past::Past},
+    plan::LOGIT_ROWS,
+};
 
 /// Scores of the `T` response tokens, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -103,6 +103,14 @@ fn seed_row<T: Real>(logits: &mut [T], target: usize, scores: &RowScores, seed: 
 /// A tensor operation failed, or the logits of a row are not finite.
 pub fn step_scores(decoder: &Decoder, hidden: &Tensor, targets: &[u32]) -> Result<StepScores> {
     Ok(score(decoder, hidden, targets, None)?.0)
+}
+
+/// Scores the text's tokens `targets` `[T]` behind a prompt.
+///
+/// # Errors
+/// As [`step_scores`].
+pub fn scores_after(decoder: &Decoder, past: &Past, targets: &[u32]) -> Result<StepScores> {
+    step_scores(decoder, &past.predicting_rows(decoder, targets)?, targets)
 }
 
 /// As [`step_scores`], and the gradient of each token's seed scalar with respect to its row of `hidden`: `[T, H]`.

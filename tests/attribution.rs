@@ -10,13 +10,15 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use veridiff::{
     aggregate::aggregate,
-    attribution::{AttributedFn, Attribution, Fold, attribute},
+    attribution::{AttributedFn, Attribution, Fold, attribute, attribute_after},
     model::{
         config::{Architecture, Config, Rope, RopeScaling},
         decoder::Decoder,
+        past::{Keep, Past},
         weights::open_folder,
     },
-    uncertainty::step_scores,
+    plan::{Footprint, Lengths, Limits, Plan},
+    uncertainty::{scores_after, step_scores},
 };
 
 const ARCHITECTURES: [&str; 4] = ["llama_untied", "llama_tied", "qwen2", "qwen3"];
@@ -33,14 +35,71 @@ fn tiny_models_match_the_reference() {
 
 #[test]
 fn scoring_alone_gives_the_same_scores_as_attribution() {
-    let decoder = decoder("llama_untied", DType::F32);
-    let case = &cases(&fixture("llama_untied").join("expected.json"))[1];
-    let visible = &case.full_ids[..case.full_ids.len() - 1];
-    let hidden = decoder.forward(&decoder.embed(visible).unwrap(), &decoder.rotary(visible.len()).unwrap()).unwrap();
-    let rows = hidden.narrow(0, case.n_source - 1, case.n_target).unwrap();
-    let scores = step_scores(&decoder, &rows, &case.full_ids[case.n_source..]).unwrap();
-    let with = attribute(&decoder, &case.full_ids, case.n_source, AttributedFn::Probability).unwrap();
-    assert_eq!(scores, with.scores);
+    for name in ARCHITECTURES {
+        let decoder = decoder(name, DType::F32);
+        for case in cases(&fixture(name).join("expected.json")) {
+            let (prompt, text) = case.full_ids.split_at(case.n_source);
+            let past = Past::new(&decoder, prompt, Keep::KeysValues).unwrap();
+            let scores = scores_after(&decoder, &past, text).unwrap();
+            let with = attribute(&decoder, &case.full_ids, case.n_source, AttributedFn::Probability).unwrap();
+            assert_eq!(scores, with.scores, "{name}");
+        }
+    }
+}
+
+/// One prompt for several texts: each has, to the bit, the numbers that it has with the prompt to itself, and within
+/// rounding (f64) those of prompt and text in one piece.
+#[test]
+fn texts_that_share_a_prompt_do_not_see_each_other() {
+    for name in ARCHITECTURES {
+        let decoder = decoder(name, DType::F64);
+        let case = &cases(&fixture(name).join("expected.json"))[0];
+        let (prompt, text) = case.full_ids.split_at(case.n_source);
+        let shared = Past::new(&decoder, prompt, Keep::LayerInputs).unwrap();
+        assert!(shared.serves(prompt, Keep::KeysValues) && !shared.serves(&prompt[1..], Keep::KeysValues));
+        for text in [text, &text[1..], &text[..1], text] {
+            let n_prompt = prompt.len();
+            let plan = Footprint::of(&decoder)
+                .plan(Lengths { n_prompt, n_response: text.len() }, true, Limits::default())
+                .unwrap();
+            let got = attribute_after(&decoder, &shared, text, AttributedFn::LogProb, &plan).unwrap();
+            let ids = [prompt, text].concat();
+            let alone = attribute(&decoder, &ids, n_prompt, AttributedFn::LogProb).unwrap();
+            assert_eq!(got.scores, alone.scores);
+            assert_eq!(got.matrix(Fold::L2, false), alone.matrix(Fold::L2, false));
+
+            let visible = &ids[..ids.len() - 1];
+            let rotary = decoder.rotary(visible.len()).unwrap();
+            let hidden = decoder.forward(&decoder.embed(visible).unwrap(), &rotary).unwrap();
+            let whole = step_scores(&decoder, &hidden.narrow(0, n_prompt - 1, text.len()).unwrap(), text).unwrap();
+            assert_vector(name, &got.scores.logprob, &whole.logprob, 1e-11);
+        }
+    }
+}
+
+/// A bound on memory changes how many targets go together, not what they get: 1e-12 is rounding in f64.
+#[test]
+fn a_bound_on_memory_leaves_the_numbers_alone() {
+    for name in ["llama_untied", "qwen3"] {
+        let decoder = decoder(name, DType::F64);
+        let case = &cases(&fixture(name).join("expected.json"))[1];
+        let (prompt, text) = case.full_ids.split_at(case.n_source);
+        let past = Past::new(&decoder, prompt, Keep::LayerInputs).unwrap();
+        let run = |sizes: [usize; 3]| {
+            let [targets_per_chunk, targets_per_sweep, chunks_in_flight] = sizes;
+            let plan = Plan { targets_per_chunk, targets_per_sweep, chunks_in_flight, parts: Vec::new() };
+            attribute_after(&decoder, &past, text, AttributedFn::Logit, &plan).unwrap().matrix(Fold::Dot, false)
+        };
+        let want = run([text.len(), text.len(), 1]);
+        let largest = want.columns.iter().flatten().fold(0.0_f64, |m, v| m.max(v.abs()));
+        for sizes in [[1, 1, 1], [2, 3, 1], [1, 4, 2], [3, text.len(), 64], [0, 0, 0]] {
+            let got = run(sizes);
+            assert_eq!(got.columns.len(), text.len());
+            for (got, want) in got.columns.iter().zip(&want.columns) {
+                assert_vector(&format!("{name} {sizes:?}"), got, want, 1e-12 * largest);
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
 use veridiff::model::{
     config::{Architecture, Config, Rope, RopeScaling},
     decoder::Decoder,
+    ops::Precision,
 };
 
 /// A Llama without biases, with an untied head.
@@ -64,8 +65,9 @@ impl SimpleBackend for RandomWeights {
 }
 
 /// A model of random weights.
-pub fn random_decoder(config: &Config, dtype: DType, device: &Device) -> Result<Decoder> {
-    Decoder::new(config, &VarBuilder::from_backend(Box::new(RandomWeights), dtype, device.clone()))
+pub fn random_decoder(config: &Config, dtype: DType, precision: Precision, device: &Device) -> Result<Decoder> {
+    let weights = VarBuilder::from_backend(Box::new(RandomWeights), dtype, device.clone());
+    Decoder::with_precision(config, &weights, precision)
 }
 
 /// Some ids of `n` prompt and `t` response tokens.

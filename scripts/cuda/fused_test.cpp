@@ -92,14 +92,12 @@ void compare(const char *what, unsigned threads, const std::vector<T> &got, cons
 
 template <typename T> void test(unsigned threads, unsigned s, unsigned b, unsigned width) {
     {
-        unsigned f = width;
-        auto jacobian = noise<T>(s * 2 * f), d = noise<T>(b * s * f), out = unwritten<T>(b * s * 2 * f);
-        launch(b * s, threads, [&] { swiglu_vjp<T>(jacobian.data(), d.data(), out.data(), s, f); });
+        auto shared = noise<T>(s * width), rows = noise<T>(b * s * width), out = unwritten<T>(b * s * width);
+        launch(b * s, threads, [&] { rows_mul<T>(shared.data(), rows.data(), out.data(), s, width); });
         std::vector<double> want;
-        for (unsigned r = 0; r < b * s; r++)
-            for (unsigned c = 0; c < 2 * f; c++)
-                want.push_back((double)widen(d[r * f + c % f]) * widen(jacobian[r % s * 2 * f + c]));
-        compare("swiglu_vjp", threads, out, want);
+        for (unsigned i = 0; i < b * s * width; i++)
+            want.push_back((double)widen(rows[i]) * widen(shared[i % (s * width)]));
+        compare("rows_mul", threads, out, want);
     }
     for (unsigned w_rows : {1u, 3u}) {
         for (unsigned add : {0u, 1u}) {
@@ -129,16 +127,22 @@ template <typename T> void test(unsigned threads, unsigned s, unsigned b, unsign
     }
     unsigned n = 3;
     double scale = 0.7;
-    auto scores = noise<T>(n * s * s), p = unwritten<T>(n * s * s);
-    launch(n * s, threads, [&] { causal_softmax<T>(scores.data(), p.data(), s, scale); });
-    std::vector<double> softmax;
-    for (unsigned r = 0; r < n * s; r++) {
-        double total = 0;
-        for (unsigned j = 0; j <= r % s; j++) total += std::exp(scale * widen(scores[r * s + j]));
-        for (unsigned j = 0; j < s; j++)
-            softmax.push_back(j <= r % s ? std::exp(scale * widen(scores[r * s + j])) / total : 0);
+    // alone, and behind 11 earlier rows
+    std::vector<T> p;
+    for (unsigned columns : {s + 11, s}) {
+        auto scores = noise<T>(n * s * columns);
+        p = unwritten<T>(n * s * columns);
+        launch(n * s, threads, [&] { causal_softmax<T>(scores.data(), p.data(), s, columns, scale); });
+        std::vector<double> softmax;
+        for (unsigned r = 0; r < n * s; r++) {
+            unsigned last = columns - s + r % s;
+            double total = 0;
+            for (unsigned j = 0; j <= last; j++) total += std::exp(scale * widen(scores[r * columns + j]));
+            for (unsigned j = 0; j < columns; j++)
+                softmax.push_back(j <= last ? std::exp(scale * widen(scores[r * columns + j])) / total : 0);
+        }
+        compare("causal_softmax", threads, p, softmax);
     }
-    compare("causal_softmax", threads, p, softmax);
 
     auto d_p = noise<T>(b * n * s * s), out = unwritten<T>(b * n * s * s);
     launch(b * n * s, threads, [&] { softmax_vjp<T>(d_p.data(), p.data(), out.data(), s, n, scale); });

@@ -1,6 +1,6 @@
 //! `veridiff demo`: the whole road on examples that ship with the program.
 
-use std::{io::Cursor, time::Instant};
+use std::{io::Cursor, ops::ControlFlow, time::Instant};
 
 use anyhow::Context;
 
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Error,
+    batch::Batch,
     detector::{Bootstrap, DEFAULT_L2, EvalSettings, choose_features, evaluate, labelled_rows},
     features::FeatureSet,
     report::{
@@ -18,7 +19,8 @@ use crate::{
         tables::{Format, evaluation_page},
     },
     sample::{self, Sample},
-    table::TableBuilder,
+    scorer::Settings,
+    table::{Row, TableBuilder},
 };
 
 /// Small diffs in several languages, each with a supported and an unsupported text, written for this purpose.
@@ -41,7 +43,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let settings = args.settings.settings(FeatureSet::default())?;
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     let scorer = args.model.scorer()?;
     let samples: Vec<Sample> = sample::read(Cursor::new(EXAMPLES))
         .collect::<Result<_, _>>()
@@ -50,12 +52,18 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let bar = progress::work(samples.len() as u64);
     let start = Instant::now();
     let mut table = TableBuilder::default();
-    for sample in &samples {
-        let mut row = sample.to_row();
-        row.extend(scorer.columns(sample, &settings));
-        table.push(&row);
+    let (batch, all) = (Batch { scorers: std::slice::from_ref(&scorer), settings: &settings }, samples.iter());
+    let mut columns: Vec<Row> = vec![Row::new(); samples.len()];
+    let _: ControlFlow<()> = batch.run(&all.collect::<Vec<_>>(), |index, row| {
+        columns[index] = row;
         bar.inc(1);
-        bar.set_message(format!("scoring {}", sample.id));
+        bar.set_message(format!("scored {}", samples[index].id));
+        ControlFlow::Continue(())
+    });
+    for (sample, columns) in samples.iter().zip(columns) {
+        let mut row = sample.to_row();
+        row.extend(columns);
+        table.push(&row);
     }
     bar.finish_and_clear();
     note(&format!("{} examples scored in {:.1} s", samples.len(), start.elapsed().as_secs_f64()));

@@ -4,7 +4,11 @@ use candle_core::DType;
 use serde_json::json;
 
 use super::{Outcome, note, rows::print, scoring::ModelArgs};
-use crate::self_check::{self, GradientCheck};
+use crate::{
+    model::ops::fused_kernels_problem,
+    plan::{Footprint, Lengths, Limits, Plan, PlanError, size},
+    self_check::{self, GradientCheck},
+};
 
 /// Arguments of `veridiff doctor`.
 #[derive(Debug, clap::Args)]
@@ -14,6 +18,64 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// A review comment on a hunk, and the longest sample that the model takes with a comment of 128 tokens.
+fn shapes(max_tokens: usize) -> [(&'static str, Lengths); 2] {
+    let of = |s: usize, t: usize| {
+        let n_response = t.min(s / 2).max(1);
+        Lengths { n_prompt: s.saturating_sub(n_response).max(1), n_response }
+    };
+    [("a typical sample", of(max_tokens.min(280), 40)), ("the longest", of(max_tokens, 128))]
+}
+
+/// The plans that `doctor` prints: for each shape the one of attribution and the one of scores alone.
+struct Memory {
+    what: &'static str,
+    lengths: Lengths,
+    attribution: Result<Plan, PlanError>,
+    scores: Result<Plan, PlanError>,
+}
+
+impl Memory {
+    fn plans(footprint: &Footprint, max_tokens: usize, limits: Limits) -> [Memory; 2] {
+        shapes(max_tokens).map(|(what, lengths)| Memory {
+            what,
+            lengths,
+            attribution: footprint.plan(lengths, true, limits),
+            scores: footprint.plan(lengths, false, limits),
+        })
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let plan = |plan: &Result<Plan, PlanError>| match plan {
+            Ok(plan) => json!({ "bytes": plan.bytes(), "plan": plan }),
+            Err(error) => json!({ "error": error.to_string() }),
+        };
+        json!({
+            "n_prompt": self.lengths.n_prompt,
+            "n_response": self.lengths.n_response,
+            "attribution": plan(&self.attribution),
+            "scores": plan(&self.scores),
+        })
+    }
+
+    fn page(&self) -> String {
+        let mut page = format!("  {}, {}:\n", self.what, self.lengths);
+        for (what, plan) in [("attribution", &self.attribution), ("scores alone", &self.scores)] {
+            match plan {
+                Ok(plan) => {
+                    let parts = plan.parts.iter().map(|part| format!("{} {}", part.what, size(part.bytes)));
+                    page += &format!("    {what:<13}{plan}: {}\n", parts.collect::<Vec<_>>().join(", "));
+                }
+                Err(error) => {
+                    let hint = error.hint().unwrap_or_default();
+                    page += &format!("    {what:<13}cannot be run: {error}\n    {:13}hint: {hint}\n", "");
+                }
+            }
+        }
+        page
+    }
 }
 
 /// Runs the verb.
@@ -32,7 +94,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         ok &= checks.iter().all(GradientCheck::passed);
         let decoder = &scorer.decoder;
         let c = decoder.config();
-        let weights = decoder.n_parameters() * decoder.dtype().size_in_bytes();
+        let footprint = Footprint::of(decoder);
+        let limits = Limits { max_bytes: args.model.max_memory, ..Limits::default() };
+        // the checks have used the device, so that this is known
+        let slow = fused_kernels_problem().filter(|_| !decoder.device().is_cpu());
+        let memory = Memory::plans(&footprint, c.max_position_embeddings, limits);
         if args.json {
             let value = json!({
                 "scorer": scorer.name,
@@ -42,8 +108,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
                 "hidden_size": c.hidden_size,
                 "vocab_size": c.vocab_size,
                 "parameters": decoder.n_parameters(),
-                "weight_bytes": weights,
+                "weight_bytes": footprint.weights(),
                 "threads": rayon::current_num_threads(),
+                "max_memory": args.model.max_memory,
+                "memory": { "typical": memory[0].json(), "longest": memory[1].json() },
+                "fused_kernels_problem": slow,
                 "gradient_checks": checks,
                 "passed": checks.iter().all(GradientCheck::passed),
             });
@@ -62,7 +131,15 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         for (key, value) in scorer.provenance() {
             print(&format!("  {key}: {value}\n"))?;
         }
-        print(&format!("  weights {:.0} MB, {} threads\n", weights as f64 / 1e6, rayon::current_num_threads()))?;
+        print(&format!("  weights {}, {} threads\n", size(footprint.weights()), rayon::current_num_threads()))?;
+        if let Some(problem) = slow {
+            print(&format!("  {problem}\n"))?;
+        }
+        print(&match args.model.max_memory {
+            Some(bytes) => format!("memory, at most {}:\n", size(bytes)),
+            None => "memory, without a bound (--max-memory sets one):\n".to_owned(),
+        })?;
+        memory.iter().try_for_each(|memory| print(&memory.page()))?;
         print("gradient along random directions of the embedded rows, against central differences:\n")?;
         for check in &checks {
             let verdict = if check.passed() { "ok" } else { "WRONG" };

@@ -18,6 +18,7 @@ use crate::{
     features::FeatureSet,
     report::explanation::{Explanation, terminal_page},
     sample::{self, Sample, Task},
+    scorer::Settings,
 };
 
 /// Arguments of `veridiff explain`.
@@ -52,7 +53,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let settings = args.settings.settings(FeatureSet::default())?;
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     let mut sample = args.sample()?;
     if let Some(name) = &args.task {
         sample.task = Task::from_name(name)

@@ -16,6 +16,7 @@ mod fit;
 mod merge;
 mod models;
 mod progress;
+mod references;
 mod rows;
 mod score;
 mod scoring;

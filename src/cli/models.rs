@@ -15,9 +15,11 @@ use crate::{
     Error,
     model::{
         ModelError,
-        cards::{self, Card},
+        cards::{self, Card, Hub, Role},
         config::{Architecture, Config, RopeScaling},
+        encoder::EncoderArchitecture,
         fetch::{self, FetchOptions, OnProgress},
+        hub,
         source::{self, Layout, ModelFiles},
     },
 };
@@ -79,17 +81,19 @@ fn list(json: bool) -> Result<String, ModelError> {
     let options = FetchOptions { offline: true, ..FetchOptions::default() };
     let cards = cards::all()?
         .into_iter()
-        .map(|card| Ok((fetch::cached(&card, &options)?.is_some(), card)))
+        .map(|card| Ok((is_cached(&card, &options)?, card)))
         .collect::<Result<Vec<(bool, Card)>, ModelError>>()?;
     if json {
         let models: Vec<Value> = cards.iter().map(|(cached, card)| card_json(card, *cached)).collect();
         let architectures = Architecture::ALL.map(architecture_json);
         return Ok(format!("{:#}\n", json!({ "models": models, "architectures": architectures })));
     }
-    let mut models = plain_table(["id", "title", "size", "licence", "cached", "scoring", "attribution"]);
+    let mut models = plain_table(["id", "title", "role", "licence", "from", "cached", "scoring", "attribution"]);
     for (cached, card) in &cards {
-        let cached = if *cached { "yes" } else { "no" };
-        models.add_row([&card.id, &card.title, &megabytes(card.bytes), &card.licence, cached, "yes", "yes"]);
+        let yes = |yes: bool| if yes { "yes" } else { "no" };
+        let score = if card.role == Role::Scorer { yes(card.can_score()) } else { "" };
+        let (role, from) = (card.role.name(), from(card));
+        models.add_row([&card.id, &card.title, role, &card.licence, &from, yes(*cached), score, score]);
     }
     let mut architectures = plain_table(["architecture", "config.json", "GGUF", "scoring", "attribution"]);
     for architecture in Architecture::ALL {
@@ -98,17 +102,18 @@ fn list(json: bool) -> Result<String, ModelError> {
     }
     Ok(format!(
         "{models}\n\nAny other model works if its architecture is one of these \
-         (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub):\n\n{architectures}\n"
+         (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub; encoders and classifiers: a folder or \
+         the hub, of the model types roberta, t5, codet5p… and deberta-v2):\n\n{architectures}\n"
     ))
 }
 
 fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, ModelError> {
     let bar = ProgressBar::no_length();
     let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
-    if let (true, Some(card)) = (verify, cards::find(model)?)
-        && fetch::cached_path(&card, &options)?.is_file()
+    if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
+        && fetch::cached_path(&package, &options)?.is_file()
     {
-        match fetch::verify(&card, &options) {
+        match fetch::verify(&package, &options) {
             // Damaged, and removed by the check: fetched anew below.
             Err(ModelError::Digest { .. }) if !offline => {}
             other => drop(other?),
@@ -127,15 +132,25 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
     let options = FetchOptions { offline: true, ..FetchOptions::default() };
     let card = cards::find(model)?;
     let files = match source::resolve(model, &options) {
-        Err(ModelError::OfflineCard { .. }) => None,
+        Err(ModelError::OfflineCard { .. } | ModelError::NoSource { .. }) => None,
+        // A card can be shown without its files.
+        Err(ModelError::OfflineHub { .. }) if card.is_some() => None,
         other => Some(other?),
     };
-    let config = files.as_ref().map(ModelFiles::config).transpose()?;
+    let (config, encoder) = match files.as_ref().map(ModelFiles::config).transpose() {
+        Err(ModelError::Architecture { got, .. }) if EncoderArchitecture::from_class_name(&got).is_some() => {
+            (None, EncoderArchitecture::from_class_name(&got))
+        }
+        other => (other?, None),
+    };
     if json {
         let mut value = match &files {
             Some(files) => files_json(files, config.as_ref()),
             None => json!({ "name": model, "path": null }),
         };
+        if let Some(encoder) = encoder {
+            value["role"] = json!(encoder.role());
+        }
         if let Some(card) = &card {
             value["card"] = card_json(card, files.is_some());
         }
@@ -145,11 +160,17 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
     if let Some(card) = &card {
         rows.push(("id", card.id.clone()));
         rows.push(("title", card.title.clone()));
+        rows.push(("for", card.purpose.clone()));
+        rows.push(("role", card.role.name().into()));
+        rows.push(("model type", card.architecture.model_type().into()));
         rows.push(("licence", card.licence.clone()));
-        rows.push(("size", megabytes(card.bytes)));
-        rows.push(("sha256", card.sha256.clone()));
-        rows.push(("packages", card.source.packages.join(", ")));
-        rows.push(("note", card.note.clone()));
+        rows.extend(card.hub.as_ref().map(|hub| ("hub", hub_name(hub))));
+        if let Some(package) = &card.package {
+            rows.push(("packages", package.packages.join(", ")));
+            rows.push(("size", megabytes(package.bytes)));
+            rows.push(("sha256", package.sha256.clone()));
+        }
+        rows.extend(card.note.clone().map(|note| ("note", note)));
     }
     match &files {
         Some(files) => {
@@ -159,8 +180,12 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
             }
             rows.push(("format", format_name(files).into()));
         }
+        None if card.as_ref().is_some_and(|card| card.hub.is_none() && card.package.is_none()) => {
+            rows.push(("path", "cannot be fetched; the note says more".into()));
+        }
         None => rows.push(("path", format!("not fetched; `veridiff models pull {model}` does"))),
     }
+    rows.extend(encoder.filter(|_| card.is_none()).map(|encoder| ("role", encoder.role().name().into())));
     if let Some(config) = &config {
         rows.extend(config_rows(config));
         rows.push(("scoring", "yes".into()));
@@ -171,11 +196,40 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
 }
 
 fn card_json(card: &Card, cached: bool) -> Value {
-    json!({
-        "id": card.id, "title": card.title, "architecture": card.architecture, "licence": card.licence,
-        "bytes": card.bytes, "sha256": card.sha256, "note": card.note, "packages": card.source.packages,
-        "cached": cached, "scoring": true, "attribution": true,
-    })
+    let mut value = json!({
+        "id": card.id, "title": card.title, "architecture": card.architecture, "role": card.role,
+        "licence": card.licence, "purpose": card.purpose, "note": card.note, "hub": card.hub, "cached": cached,
+        "scoring": card.can_score(), "attribution": card.can_score(),
+    });
+    if let Some(package) = &card.package {
+        value["packages"] = json!(package.packages);
+        value["bytes"] = json!(package.bytes);
+        value["sha256"] = json!(package.sha256);
+    }
+    value
+}
+
+/// Whether a card's files are here; looks nowhere else.
+fn is_cached(card: &Card, options: &FetchOptions) -> Result<bool, ModelError> {
+    match (&card.package, &card.hub) {
+        (Some(package), _) => Ok(fetch::cached(package, options)?.is_some()),
+        // Whatever else is wrong with the hub's cache is told when the model is used.
+        (None, Some(hub)) => Ok(hub::snapshot(&hub.repo, hub.revision.as_deref(), options).is_ok()),
+        (None, None) => Ok(false),
+    }
+}
+
+/// Where a card's files come from, with their size if it is known.
+fn from(card: &Card) -> String {
+    match (&card.package, &card.hub) {
+        (Some(package), _) => format!("packages, {}", megabytes(package.bytes)),
+        (None, Some(hub)) => hub_name(hub),
+        (None, None) => "its authors".into(),
+    }
+}
+
+fn hub_name(hub: &Hub) -> String {
+    hub.revision.as_ref().map_or_else(|| hub.repo.clone(), |revision| format!("{}@{revision}", hub.repo))
 }
 
 fn architecture_json(architecture: Architecture) -> Value {

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::File,
     io::{self, BufRead, BufReader},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -17,13 +18,17 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Outcome, UsageError, note, one_line, progress,
+    references::{ReferenceArgs, References},
     rows::{offer, print},
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
     Error,
+    batch::Batch,
     detector::{WhereClause, filter_table},
-    features::FeatureSet,
+    diff::Diff,
+    plan::{Footprint, Lengths, Limits, size},
+    preset,
     sample::{self, Sample, SampleError},
     scorer::{Scorer, Settings},
     table::{ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder},
@@ -45,7 +50,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Features or families (uncertainty, attribution) to compute [default: all]
+    /// Features or families (uncertainty, attribution, similarity, reference) to compute [default: all that the models
+    /// give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
     /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
@@ -72,6 +78,9 @@ pub struct Args {
     /// Print a summary of the run as JSON
     #[arg(long, requires = "output")]
     json: bool,
+    // Last, since its heading holds for whatever follows.
+    #[command(flatten)]
+    references: ReferenceArgs,
 }
 
 /// One of several equal parts of an input.
@@ -98,19 +107,29 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(output) = &args.output {
         Table::check_output(output).map_err(Error::from)?;
     }
-    let features = match &args.features[..] {
-        [] => FeatureSet::default(),
-        names => FeatureSet::parse(names)?,
-    };
-    let settings = args.settings.settings(features)?;
+    let preset = preset::find(&args.settings.preset);
+    let choice = args.references.choose(&args.features, preset)?;
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
     let (samples, n_unreadable) = args.samples()?;
-    let scorers = args.model.scorers()?;
+    let mut model = args.model.clone();
+    model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
+    args.references.check(&choice)?;
+    let scorers = if choice.features.needs_scorer() {
+        model.scorers()?
+    } else {
+        model.start_threads()?;
+        Vec::new()
+    };
+    let names: Vec<String> = scorers.iter().map(|scorer| scorer.name.clone()).collect();
+    let references = args.references.load(&choice, &model, &names)?;
     let mut provenance = settings.provenance();
+    provenance.extend(references.provenance());
     scorers.iter().for_each(|scorer| provenance.extend(scorer.provenance().clone()));
     if let Some(Shard { index, of }) = args.shard {
         provenance.insert(SHARD_KEY.into(), format!("{index}/{of}"));
     }
-    let run = Run { scorers: &scorers, settings: &settings };
+    let run = Run { scorers: &scorers, references: &references, settings: &settings };
+    run.tell_memory(&samples);
     let summary = match &args.output {
         None => run.to_stdout(&samples)?,
         Some(output) => run.to_table(&samples, output, provenance, &args)?,
@@ -188,6 +207,8 @@ impl Args {
 struct Summary {
     n_rows: usize,
     n_resumed: usize,
+    /// Those it computed, some of which may wait for earlier ones.
+    n_new: usize,
     n_failed: usize,
     n_cut: usize,
     n_tokens: u64,
@@ -199,8 +220,14 @@ struct Summary {
 /// How many failed rows are told one by one; the table tells them all.
 const TOLD: usize = 5;
 
+/// Operations from which on a run is long: some minutes of a few cores.
+const LONG_RUN: f64 = 1e14;
+
+/// Bytes of code or prose that make a token, about.
+const BYTES_PER_TOKEN: f64 = 3.3;
+
 impl Summary {
-    /// Counts one row's columns, whoever computed them.
+    /// Counts one row of the output, whoever computed it.
     fn count(&mut self, id: &str, columns: &Row) {
         let status = |wanted: &str| {
             columns.iter().any(|(key, value)| key.starts_with("status@") && value.as_str() == Some(wanted))
@@ -217,7 +244,7 @@ impl Summary {
     }
 
     fn tell(&self, args: &Args, n_unreadable: usize) -> anyhow::Result<()> {
-        let n_new = self.n_rows - self.n_resumed;
+        let n_new = self.n_new;
         self.failures.iter().for_each(|failure| note(failure));
         if self.n_failed > self.failures.len() {
             note(&format!("… and {} more; the `error@` columns have them", self.n_failed - self.failures.len()));
@@ -254,6 +281,7 @@ impl Summary {
 /// A batch with everything it needs.
 struct Run<'a> {
     scorers: &'a [Scorer],
+    references: &'a References,
     settings: &'a Settings,
 }
 
@@ -264,16 +292,34 @@ impl Run<'_> {
         if self.settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
     }
 
-    fn columns(&self, sample: &Sample, summary: &mut Summary) -> Row {
-        let mut columns = Row::new();
-        for scorer in self.scorers {
-            columns.extend(scorer.columns(sample, self.settings));
+    /// Before a long run: what memory it will take. Errors are the rows' business.
+    fn tell_memory(&self, samples: &[(usize, Sample)]) {
+        let tokens = samples.iter().map(|(_, sample)| self.cost(sample) as f64);
+        let power = if self.settings.features.needs_attribution() { 2 } else { 1 };
+        let operations = |scorer: &Scorer| {
+            2.0 * scorer.decoder.n_block_parameters() as f64 * tokens.clone().sum::<f64>() / BYTES_PER_TOKEN.powi(power)
+        };
+        if self.scorers.iter().map(operations).sum::<f64>() < LONG_RUN {
+            return;
         }
-        let counts = columns
-            .iter()
-            .filter(|(key, _)| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@"));
-        summary.n_tokens += counts.filter_map(|(_, n)| n.as_u64()).sum::<u64>();
-        columns
+        let longest = samples.iter().max_by_key(|(_, sample)| sample.diff.len() + sample.text.len());
+        let Some((_, sample)) = longest else { return };
+        for scorer in self.scorers {
+            let Ok(diff) = Diff::parse(&sample.diff) else { return };
+            let Ok(encoding) = scorer.encode(&diff, &sample.text, sample.task, self.settings) else { return };
+            let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
+            let limits = Limits { max_bytes: self.settings.max_memory, ..Limits::default() };
+            let gradients = self.settings.features.needs_attribution();
+            match Footprint::of(&scorer.decoder).plan(lengths, gradients, limits) {
+                Ok(plan) if !gradients && scorer.decoder.device().is_cpu() => {
+                    let n = rayon::current_num_threads();
+                    let bytes = size(plan.bytes_of(n));
+                    note(&format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name));
+                }
+                Ok(plan) => note(&format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name)),
+                Err(error) => note(&format!("{}: the longest sample cannot be scored: {error}", scorer.name)),
+            }
+        }
     }
 
     fn row(place: usize, sample: &Sample, columns: &Row) -> Row {
@@ -287,20 +333,38 @@ impl Run<'_> {
         progress::work(samples.iter().map(|(_, sample)| self.cost(sample)).sum())
     }
 
+    /// Rows are printed in the order of the input; one that finished early waits for those before it.
     fn to_stdout(&self, samples: &[(usize, Sample)]) -> anyhow::Result<Summary> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
-        for (place, sample) in samples {
-            let columns = self.columns(sample, &mut summary);
-            summary.count(&sample.id, &columns);
-            if !offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns))))? {
-                break;
+        let mut waiting: HashMap<usize, Row> = HashMap::new();
+        let all: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
+        let flow = self.batch().run(&all, |index, mut columns| {
+            columns.extend(self.references.columns(all[index], &all[index..]));
+            summary.finished(&columns);
+            summary.show(&bar, samples.len(), start, self.cost(&samples[index].1));
+            waiting.insert(index, columns);
+            while let Some(columns) = waiting.remove(&summary.n_rows) {
+                let (place, sample) = &samples[summary.n_rows];
+                summary.count(&sample.id, &columns);
+                match offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns)))) {
+                    Ok(true) => {}
+                    Ok(false) => return ControlFlow::Break(Ok(())),
+                    Err(error) => return ControlFlow::Break(Err(error)),
+                }
             }
-            summary.show(&bar, samples.len(), start, self.cost(sample));
-        }
+            ControlFlow::Continue(())
+        });
         bar.finish_and_clear();
+        if let ControlFlow::Break(result) = flow {
+            result?;
+        }
         summary.seconds = start.elapsed().as_secs_f64();
         Ok(summary)
+    }
+
+    fn batch(&self) -> Batch<'_> {
+        Batch { scorers: self.scorers, settings: self.settings }
     }
 
     /// Each finished row goes to the journal at once; the table is made of the journal at the end, in the order of the
@@ -325,29 +389,43 @@ impl Run<'_> {
 
         let (mut summary, start) = (Summary::default(), Instant::now());
         let bar = self.progress(samples);
+        let contents: Vec<String> = samples.iter().map(|(_, sample)| content_hash(sample)).collect();
+        let mut rows: Vec<Option<Row>> = samples
+            .iter()
+            .zip(&contents)
+            .map(|((_, sample), content)| finished.remove(&(sample.id.clone(), content.clone())))
+            .collect();
+        let missing: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].is_none()).collect();
+        summary.n_resumed = rows.len() - missing.len();
+        let resumed = samples.iter().zip(&rows).filter(|(_, row)| row.is_some());
+        bar.inc(resumed.map(|((_, sample), _)| self.cost(sample)).sum());
+
+        let to_do: Vec<&Sample> = missing.iter().map(|&index| &samples[index].1).collect();
+        let flow = self.batch().run(&to_do, |index, mut columns| {
+            columns.extend(self.references.columns(to_do[index], &to_do[index..]));
+            let index = missing[index];
+            let sample = &samples[index].1;
+            let mut entry = Row::new();
+            entry.insert(ID_COLUMN.into(), sample.id.clone().into());
+            entry.insert(CONTENT_KEY.into(), contents[index].clone().into());
+            entry.extend(columns.clone());
+            if let Err(error) = journal.append(&entry) {
+                let kept = format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display());
+                return ControlFlow::Break(Err(anyhow::Error::from(Error::from(error)).context(kept)));
+            }
+            summary.finished(&columns);
+            summary.show(&bar, samples.len(), start, self.cost(sample));
+            rows[index] = Some(columns);
+            ControlFlow::Continue(())
+        });
+        if let ControlFlow::Break(result) = flow {
+            result?;
+        }
         let mut table = TableBuilder::default();
-        for (place, sample) in samples {
-            let content = content_hash(sample);
-            let columns = match finished.remove(&(sample.id.clone(), content.clone())) {
-                Some(columns) => {
-                    summary.n_resumed += 1;
-                    columns
-                }
-                None => {
-                    let columns = self.columns(sample, &mut summary);
-                    let mut entry = Row::new();
-                    entry.insert(ID_COLUMN.into(), sample.id.clone().into());
-                    entry.insert(CONTENT_KEY.into(), content.into());
-                    entry.extend(columns.clone());
-                    journal.append(&entry).map_err(Error::from).with_context(|| {
-                        format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display())
-                    })?;
-                    columns
-                }
-            };
+        for ((place, sample), columns) in samples.iter().zip(rows) {
+            let columns = columns.unwrap_or_default();
             summary.count(&sample.id, &columns);
             table.push(&Self::row(*place, sample, &columns));
-            summary.show(&bar, samples.len(), start, self.cost(sample));
         }
         bar.finish_and_clear();
         summary.seconds = start.elapsed().as_secs_f64();
@@ -363,12 +441,22 @@ impl Run<'_> {
 }
 
 impl Summary {
+    /// Counts one row that was computed now.
+    fn finished(&mut self, columns: &Row) {
+        self.n_new += 1;
+        let counts = columns
+            .iter()
+            .filter(|(key, _)| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@"));
+        self.n_tokens += counts.filter_map(|(_, n)| n.as_u64()).sum::<u64>();
+    }
+
     fn show(&self, bar: &ProgressBar, n_samples: usize, start: Instant, cost: u64) {
         bar.inc(cost);
         let seconds = start.elapsed().as_secs_f64();
-        let rate = (self.n_rows - self.n_resumed) as f64 / seconds;
+        let rate = self.n_new as f64 / seconds;
         let tokens = self.n_tokens as f64 / seconds;
-        bar.set_message(format!("{}/{n_samples} rows, {rate:.2}/s, {tokens:.0} tokens/s", self.n_rows));
+        let n_rows = self.n_resumed + self.n_new;
+        bar.set_message(format!("{n_rows}/{n_samples} rows, {rate:.2}/s, {tokens:.0} tokens/s"));
     }
 }
 
@@ -391,7 +479,7 @@ fn taken_over(mut entry: Row) -> Option<((String, String), Row)> {
 /// What the columns of a sample depend on beside the settings.
 fn content_hash(sample: &Sample) -> String {
     let mut hash = Sha256::new();
-    for part in [sample.task.name(), &sample.diff, &sample.text] {
+    for part in [sample.task.name(), &sample.diff, &sample.text].into_iter().chain(sample.reference()) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::DType;
 
-use super::{device::DeviceChoice, models::onto};
+use super::{device::DeviceChoice, models::onto, note};
 use crate::{
     Error,
     attribution::{AttributedFn, Fold},
     features::FeatureSet,
     model::{
         cards::DEFAULT_CARD,
-        source::{ModelFiles, ResolveOptions, make_names_distinct, resolve},
+        ops::has_bf16_products,
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve},
     },
+    plan::{Footprint, Lengths, Limits, parse_size},
+    preset,
     prompt::Template,
     scorer::{Scorer, Settings},
     tokens::EncodeOptions,
@@ -22,8 +25,9 @@ use crate::{
 /// Which models, and where they run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ModelArgs {
-    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns
-    #[arg(long, value_name = "MODEL", default_value = DEFAULT_CARD)]
+    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns [default:
+    /// smollm2-135m]
+    #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu")]
@@ -34,51 +38,92 @@ pub struct ModelArgs {
     /// Threads [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Memory that may be used, on a GPU the device's, such as 2GB or 1500MiB: fewer targets go together [default: no bound]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub max_memory: Option<u64>,
     /// Never open a socket: use only what is already here
     #[arg(long)]
     pub offline: bool,
+}
+
+/// A size with how to mend it, which clap prints.
+fn memory(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; give {hint}"),
+        None => error.to_string(),
+    })
 }
 
 impl ModelArgs {
     /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
     pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
         self.start_threads()?;
-        // before anything is fetched for it
+        let default = [DEFAULT_CARD.to_owned()];
+        let mut files = self.resolve(if self.model.is_empty() { &default } else { &self.model[..] })?;
+        make_names_distinct(&mut files);
+        Ok(files)
+    }
+
+    /// Finds models that are named as scorers are, fetching what is missing.
+    pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
+        let specs: Vec<&String> = specs.into_iter().collect();
+        // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
+        specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
         self.device.open()?;
         let bar = super::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
-        let mut files = self
-            .model
-            .iter()
-            .map(|spec| resolve(spec, &options).map_err(Error::from))
-            .collect::<Result<Vec<_>, Error>>()?;
+        let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
+        let files = files.collect::<Result<Vec<_>, Error>>()?;
         bar.finish_and_clear();
-        make_names_distinct(&mut files);
         Ok(files)
     }
 
     /// Loads every model named.
     pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
         let dtype = self.dtype()?;
-        self.files()?.iter().map(|files| self.load(files, dtype)).collect()
+        let files = self.files()?;
+        self.check_fit(&files, dtype)?;
+        files.iter().map(|files| self.load(files, dtype)).collect()
+    }
+
+    /// Whether the models and the shortest of samples keep within the bound, before anything is loaded.
+    fn check_fit(&self, files: &[ModelFiles], dtype: DType) -> anyhow::Result<()> {
+        if self.max_memory.is_none() {
+            return Ok(());
+        }
+        let device = self.device.open()?;
+        let footprints = files
+            .iter()
+            .map(|files| Ok(Footprint::new(&files.config()?, dtype, &device)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        if let Some((last, others)) = footprints.split_last() {
+            let others = others.iter().map(Footprint::weights).sum();
+            let limits = Limits { max_bytes: self.max_memory, others, ..Limits::default() };
+            last.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits).map_err(Error::from)?;
+        }
+        Ok(())
     }
 
     /// Loads one model in a dtype of the caller's.
     pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        Scorer::load(files, dtype, &self.device.open()?)
-            .with_context(|| format!("cannot load the model `{}`", files.name))
+        let device = self.device.open()?;
+        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
+            note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
+        }
+        Scorer::load(files, dtype, &device).with_context(|| format!("cannot load the model `{}`", files.name))
     }
 
     /// Loads the one model that a verb of a single model takes.
     pub fn scorer(&self) -> anyhow::Result<Scorer> {
-        if self.model.len() != 1 {
+        if self.model.len() > 1 {
             bail!("this verb takes one --model, got {}", self.model.len());
         }
         let mut scorers = self.scorers()?;
         Ok(scorers.remove(0))
     }
 
-    fn start_threads(&self) -> anyhow::Result<()> {
+    /// Starts as many threads as asked for; once, before anything computes.
+    pub fn start_threads(&self) -> anyhow::Result<()> {
         match self.threads {
             None => Ok(()),
             Some(0) => bail!("--threads 0: at least one is needed"),
@@ -103,7 +148,8 @@ impl ModelArgs {
 /// What is computed, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SettingArgs {
-    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised
+    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised; paper-26 = as
+    /// paper, and in `score` the core paper's 26 features and their models, each replaced by a NAME=SOURCE of its name
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub preset: String,
     /// The scalar that attribution explains: probability, logit or log-prob
@@ -137,13 +183,17 @@ impl SettingArgs {
     pub fn settings(&self, features: FeatureSet) -> anyhow::Result<Settings> {
         let mut settings = match self.preset.as_str() {
             "paper" => Settings::default(),
+            name if preset::find(name).is_some() => Settings::default(),
             "raw" => Settings {
                 attributed_fn: AttributedFn::LogProb,
                 fold: Fold::Dot,
                 normalize: false,
                 ..Settings::default()
             },
-            other => bail!("unknown preset `{other}`; one of paper, raw"),
+            other => bail!(
+                "unknown preset `{other}`; one of paper, raw, {}",
+                preset::PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+            ),
         };
         settings.features = features;
         settings.attributed_fn = self.attributed_fn.unwrap_or(settings.attributed_fn);

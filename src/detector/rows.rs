@@ -5,7 +5,7 @@ use std::str::FromStr;
 use ndarray::Array2;
 
 use super::{DetectorError, Groups};
-use crate::{Result, table::Table};
+use crate::{Result, features::is_plain_feature, table::Table};
 
 /// Column prefixes before `@` that say how scoring went and are no features.
 const NOT_FEATURES: [&str; 4] = ["status", "error", "boundary", "doubled_bos"];
@@ -88,11 +88,11 @@ pub fn filter_table(table: Table, clauses: &[WhereClause]) -> Result<Table> {
     Ok(if clauses.is_empty() { table } else { table.select(&kept) })
 }
 
-/// The table's feature columns: named `<feature>@<scorer>`, numeric, and not about how scoring went.
+/// The table's feature columns: named `<feature>@<model>` and not about how scoring went, or a feature of the texts alone.
 pub fn feature_columns(table: &Table) -> Vec<String> {
     let is_feature = |name: &String| match name.split_once('@') {
         Some((feature, _)) => !NOT_FEATURES.contains(&feature) && !feature.starts_with("n_"),
-        None => false,
+        None => is_plain_feature(name),
     };
     column_names(table).into_iter().filter(is_feature).collect()
 }

@@ -8,19 +8,25 @@ use candle_nn::VarBuilder;
 
 use super::{
     config::{Config, Rope, RopeScaling},
-    ops::{self, Attention, HeadLayout},
+    ops::{self, Attention, GatedMlpGradient, HeadLayout, Precision, Weight},
 };
 
 /// A weight `[out, in]` and a bias `[out]` where the architecture has one.
 #[derive(Debug)]
 struct Linear {
-    weight: Tensor,
+    weight: Weight,
     bias: Option<Tensor>,
 }
 
 impl Linear {
     /// Several projections of one input stacked into a single product: `parts` are names and their output widths.
-    fn stacked(vb: &VarBuilder, parts: &[(&str, usize)], input: usize, bias: bool) -> Result<Self> {
+    fn stacked(
+        vb: &VarBuilder,
+        parts: &[(&str, usize)],
+        input: usize,
+        bias: bool,
+        precision: Precision,
+    ) -> Result<Self> {
         let load = |suffix: &str, shape: fn(usize, usize) -> Vec<usize>| {
             let tensors: Vec<Tensor> = parts
                 .iter()
@@ -28,17 +34,13 @@ impl Linear {
                 .collect::<Result<_>>()?;
             if let [one] = &tensors[..] { Ok(one.clone()) } else { Tensor::cat(&tensors, 0) }
         };
-        let weight = load("weight", |out, input| vec![out, input])?;
+        let weight = Weight::new(&load("weight", |out, input| vec![out, input])?, precision)?;
         let bias = if bias { Some(load("bias", |out, _| vec![out])?) } else { None };
         Ok(Linear { weight, bias })
     }
 
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        ops::linear(x, &self.weight, self.bias.as_ref())
-    }
-
-    fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
-        ops::linear_vjp(dy, &self.weight)
+        self.weight.linear(x, self.bias.as_ref())
     }
 }
 
@@ -60,8 +62,9 @@ impl Rotary {
         Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
     }
 
-    fn first(&self, s: usize) -> Result<Self> {
-        Ok(Rotary { cos: self.cos.narrow(0, 0, s)?, sin: self.sin.narrow(0, 0, s)? })
+    /// The tables of positions `start..start + n`.
+    pub fn rows(&self, start: usize, n: usize) -> Result<Self> {
+        Ok(Rotary { cos: self.cos.narrow(0, start, n)?, sin: self.sin.narrow(0, start, n)? })
     }
 }
 
@@ -103,47 +106,74 @@ pub struct Block {
     head_norms: Option<(Tensor, Tensor)>,
     output: Linear,
     mlp_norm: Tensor,
-    gate_up: Linear,
+    gate: Linear,
+    up: Linear,
     down: Linear,
     eps: f64,
     heads: HeadLayout,
+    precision: Precision,
 }
 
 impl Block {
-    /// Loads layer weights under their Hugging Face names; `vb` is at `model.layers.I`.
+    /// Loads layer weights under their Hugging Face names; `vb` is at `model.layers.I`. Products are worked out in
+    /// `precision`.
     ///
     /// # Errors
     /// A tensor is missing or of another shape.
-    pub fn new(config: &Config, vb: &VarBuilder) -> Result<Self> {
+    pub fn new(config: &Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
         let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
         let heads =
             HeadLayout { n_heads: config.num_attention_heads, n_kv_heads: config.num_key_value_heads, head_dim: d };
         let (q, kv) = (heads.n_heads * d, heads.n_kv_heads * d);
         let attention = vb.pp("self_attn");
         let mlp = vb.pp("mlp");
+        let stacked =
+            |vb: &VarBuilder, parts: &[(&str, usize)], input, bias| Linear::stacked(vb, parts, input, bias, precision);
         Ok(Block {
             attention_norm: vb.get(h, "input_layernorm.weight")?,
-            qkv: Linear::stacked(&attention, &[("q_proj", q), ("k_proj", kv), ("v_proj", kv)], h, config.qkv_bias)?,
+            qkv: stacked(&attention, &[("q_proj", q), ("k_proj", kv), ("v_proj", kv)], h, config.qkv_bias)?,
             head_norms: if config.qk_norm {
                 Some((attention.get(d, "q_norm.weight")?, attention.get(d, "k_norm.weight")?))
             } else {
                 None
             },
-            output: Linear::stacked(&attention, &[("o_proj", h)], q, config.o_bias)?,
+            output: stacked(&attention, &[("o_proj", h)], q, config.o_bias)?,
             mlp_norm: vb.get(h, "post_attention_layernorm.weight")?,
-            gate_up: Linear::stacked(&mlp, &[("gate_proj", f), ("up_proj", f)], h, config.mlp_bias)?,
-            down: Linear::stacked(&mlp, &[("down_proj", h)], f, config.mlp_bias)?,
+            gate: stacked(&mlp, &[("gate_proj", f)], h, config.mlp_bias)?,
+            up: stacked(&mlp, &[("up_proj", f)], h, config.mlp_bias)?,
+            down: stacked(&mlp, &[("down_proj", h)], f, config.mlp_bias)?,
             eps: config.rms_norm_eps,
             heads,
+            precision,
         })
     }
 
     /// `x` `[S, H]` to `[S, H]`, keeping nothing.
     pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
         let (qkv, _) = self.rotated(x, rotary)?;
-        let x = (x + self.output.forward(&ops::attention(&qkv, self.heads, false)?.out)?)?;
-        let gate_up = self.gate_up.forward(&ops::rms_norm(&x, &self.mlp_norm, self.eps)?)?;
-        x + self.down.forward(&ops::swiglu(&gate_up)?)?
+        self.behind_attention(x, &ops::attention(&qkv, self.heads, false, self.precision)?.out)
+    }
+
+    /// As [`Block::forward`] for rows `x` `[R, H]` that may follow others, of which `past` `[P, 2 n_kv head_dim]` holds
+    /// the keys and values; `rotary` has the positions of `x`'s rows. Also returns these rows' own keys and values
+    /// `[R, 2 n_kv head_dim]`.
+    pub fn forward_after(&self, x: &Tensor, past: Option<&Tensor>, rotary: &Rotary) -> Result<(Tensor, Tensor)> {
+        let (qkv, _) = self.rotated(x, rotary)?;
+        let out = match past {
+            None => ops::attention(&qkv, self.heads, false, self.precision)?.out,
+            Some(past) => ops::attention_after(&qkv, past, self.heads, self.precision)?,
+        };
+        let queries = self.heads.width() - self.heads.past_width();
+        let own = qkv.narrow(1, queries, self.heads.past_width())?.contiguous()?;
+        Ok((self.behind_attention(x, &out)?, own))
+    }
+
+    /// The rest of the block, from the heads' outputs.
+    fn behind_attention(&self, x: &Tensor, heads_out: &Tensor) -> Result<Tensor> {
+        let x = (x + self.output.forward(heads_out)?)?;
+        let normed = ops::rms_norm(&x, &self.mlp_norm, self.eps)?;
+        let hidden = ops::swiglu(&self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
+        x + self.down.forward(&hidden)?
     }
 
     /// Rotated query, key and value rows `[S, W]`; the rows before [`ops::head_norm`] too where the block has one.
@@ -162,10 +192,11 @@ impl Block {
     /// computed, because no gradient uses it.
     pub fn linearize(&self, x: &Tensor, rotary: &Rotary) -> Result<Linearized<'_>> {
         let (qkv, unnormed) = self.rotated(x, rotary)?;
-        let attention = ops::attention(&qkv, self.heads, true)?;
+        let attention = ops::attention(&qkv, self.heads, true, self.precision)?;
         let middle = (x + self.output.forward(&attention.out)?)?;
-        let gate_up = self.gate_up.forward(&ops::rms_norm(&middle, &self.mlp_norm, self.eps)?)?;
-        let swiglu_jacobian = ops::swiglu_jacobian(&gate_up)?;
+        let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
+        let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
+        let mlp = GatedMlpGradient::new(&self.down.weight, &self.gate.weight, &self.up.weight, &gate, &up)?;
         Ok(Linearized {
             block: self,
             rotary: rotary.clone(),
@@ -174,7 +205,9 @@ impl Block {
             qkv,
             attention,
             middle,
-            swiglu_jacobian,
+            mlp,
+            output: self.output.weight.transposed(),
+            qkv_weight: self.qkv.weight.transposed(),
         })
     }
 }
@@ -188,7 +221,9 @@ pub struct Linearized<'a> {
     qkv: Tensor,
     attention: Attention,
     middle: Tensor,
-    swiglu_jacobian: Tensor,
+    mlp: GatedMlpGradient,
+    output: Weight,
+    qkv_weight: Weight,
 }
 
 impl Linearized<'_> {
@@ -199,19 +234,17 @@ impl Linearized<'_> {
         let s = dy.dim(1)?;
         let first = |x: &Tensor| x.narrow(0, 0, s);
 
-        let d_act = block.down.vjp(dy)?;
-        let d_gate_up = ops::swiglu_vjp(&first(&self.swiglu_jacobian)?, &d_act)?;
-        let d_normed = block.gate_up.vjp(&d_gate_up)?;
+        let d_normed = self.mlp.vjp(dy)?;
         let dy = ops::rms_norm_vjp(&first(&self.middle)?, &block.mlp_norm, block.eps, &d_normed, dy)?;
 
-        let d_out = block.output.vjp(&dy)?;
+        let d_out = self.output.linear(&dy, None)?;
         let d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out)?;
-        let rotary = self.rotary.first(s)?;
+        let rotary = self.rotary.rows(0, s)?;
         let mut d_qkv = ops::rope_vjp(&d_qkv, &rotary.cos, &rotary.sin, block.heads)?;
         if let (Some((wq, wk)), Some(unnormed)) = (&block.head_norms, &self.unnormed) {
             d_qkv = ops::head_norm_vjp(&first(unnormed)?, wq, wk, block.eps, block.heads, &d_qkv)?;
         }
-        let d_normed = block.qkv.vjp(&d_qkv)?;
+        let d_normed = self.qkv_weight.linear(&d_qkv, None)?;
         ops::rms_norm_vjp(&first(&self.x)?, &block.attention_norm, block.eps, &d_normed, &dy)
     }
 }

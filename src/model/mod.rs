@@ -9,17 +9,21 @@
 //! | `weights.rs` | files on disk -> tensors under Hugging Face names |
 //! | `gguf.rs` | one GGUF file: its metadata, and its tensors dequantised |
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
+//! | `encoder.rs`, `encoder/` | encoders that need no gradient: embeddings of texts, classification of pairs |
 //! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
+//! | `past.rs` | a prompt run once for all texts that follow it |
 
 pub mod block;
 pub mod cards;
 pub mod config;
 pub mod decoder;
+pub mod encoder;
 pub mod error;
 pub mod fetch;
 pub mod gguf;
 pub mod hub;
 pub mod ops;
+pub mod past;
 pub mod source;
 pub mod tokenizer;
 pub mod weights;

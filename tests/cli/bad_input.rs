@@ -97,7 +97,10 @@ fn names_that_do_not_exist_list_those_that_do() {
     desk.write("in.jsonl", DEMO);
     desk.write("no-place.txt", "no place for a diff");
     for (args, says) in [
-        ("--features entropi", "unknown feature `entropi`; families: uncertainty, attribution; features: logprob"),
+        (
+            "--features entropi",
+            "unknown feature `entropi`; families: uncertainty, attribution, similarity, reference; features: logprob",
+        ),
         ("--fold l3", "unknown fold `l3`; one of l2, dot, abs_dot"),
         ("--attributed-fn p", "unknown attributed function `p`; one of probability, logit, log-prob"),
         ("--dtype f8", "unknown dtype `f8`; one of f32, f64, bf16, f16"),

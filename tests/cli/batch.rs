@@ -56,27 +56,78 @@ fn the_same_command_gives_the_same_bytes() {
     }
 }
 
-/// Other thread counts may add in another order: 1e-5 relative in f32 is what the program promises.
+/// Threads divide products and samples, never a sum, so a row has the same bytes with any number of them.
 #[test]
 fn thread_counts_agree() {
     let desk = desk_with_demo();
-    let one = desk.score("--input in.jsonl --limit 4 --threads 1");
-    let two = desk.score("--input in.jsonl --limit 4 --threads 2");
-    one.ends(0, &[]);
-    two.ends(0, &[]);
-    let mut n_compared = 0;
-    for (a, b) in one.lines().iter().zip(two.lines()) {
-        for (key, value) in a.as_object().unwrap() {
-            match (value.as_f64(), b[key].as_f64()) {
-                (Some(x), Some(y)) => {
-                    assert!((x - y).abs() <= 1e-5 * x.abs(), "{key}: {x} and {y}");
-                    n_compared += 1;
-                }
-                _ => assert_eq!(value, &b[key], "{key}"),
-            }
+    for features in ["", "--features uncertainty"] {
+        let score = |threads: usize| {
+            let run = desk.score(&format!("--input in.jsonl --limit 12 {features} --threads {threads}"));
+            run.ends(0, &["12 rows (12 now"]);
+            run.stdout
+        };
+        let one = score(1);
+        assert_eq!(one.lines().count(), 12);
+        for threads in [2, 3, 8] {
+            assert_eq!(score(threads), one, "{threads} threads, {features}");
         }
     }
-    assert!(n_compared >= 4 * 10, "{n_compared} numbers were compared");
+}
+
+/// Samples of one diff share its run through the model, and samples run side by side. No row may show it.
+#[test]
+fn a_row_alone_is_the_row_in_a_batch() {
+    let desk = Desk::new();
+    let diffs = ["@@ -1,1 +1,1 @@\n-b\n+c", "@@ -1,2 +1,1 @@\n a = 1\n-b\n", "+x = 2"];
+    let texts = ["sets c", "Why is b removed here?", "ok", "sets c", "This fails when the list is empty."];
+    let samples: Vec<String> =
+        (0..15).map(|i| sample(&format!("s{i:02}"), diffs[i % diffs.len()], texts[i % texts.len()])).collect();
+    desk.write("in.jsonl", samples.concat());
+    for features in ["attribution", "uncertainty"] {
+        let score = |more: &str| {
+            let run = desk.score(&format!("--features {features} --threads 3 {more}"));
+            run.ends(0, &[]);
+            run.lines()
+        };
+        let together = score("--input in.jsonl");
+        let ids: Vec<&str> = together.iter().map(|row| row["id"].as_str().unwrap()).collect();
+        assert!(ids.is_sorted() && ids.len() == 15, "in the order of the input: {ids:?}");
+        for (i, line) in samples.iter().enumerate() {
+            desk.write("one.jsonl", line);
+            let mut alone = score("--input one.jsonl").remove(0);
+            alone["row"] = i.into();
+            assert_eq!(alone, together[i], "{features}");
+        }
+        let feature = if features == "attribution" { "attr_changed@llama_tied" } else { "logprob@llama_tied" };
+        assert_ne!(together[0][feature], together[3][feature], "texts are told apart");
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_the_bound_is_recorded() {
+    let desk = Desk::new();
+    let long = format!("@@ -1,1 +1,201 @@\n a\n{}", "+    value = compute(value)\n".repeat(200));
+    desk.write("in.jsonl", sample("short", "+x", "adds lines") + &sample("long", &long, "adds lines"));
+    desk.score("--input in.jsonl --max-memory 20MB").refused(&[
+        "are allowed",
+        "largest part",
+        "hint: ",
+        "--max-memory",
+    ]);
+    desk.score("--input in.jsonl --max-memory much").refused_by_usage(&["`much` is no amount of memory", "2GB"]);
+
+    for features in ["", "--features uncertainty"] {
+        let score = |more: &str| desk.score(&format!("--input in.jsonl --threads 2 {features} {more}"));
+        let whole = score("").ends(0, &[]).lines();
+        // the program itself and this tiny model take 101 MB, the long sample more than the 5 MB that are left
+        let bounded = score("--max-memory 106MB");
+        bounded.ends(3, &["row `long`: ", "need", "one target at a time", "106MB are allowed", "--max-tokens"]);
+        let rows = bounded.lines();
+        assert_eq!((&rows[0], &rows[1]["status@llama_tied"]), (&whole[0], &"error".into()), "{features}");
+        assert_eq!(score("--max-memory 4GB").ends(0, &[]).lines(), whole, "{features}");
+    }
+    desk.score("--input in.jsonl --max-memory 4GB --output t.csv").ends(0, &[]);
+    assert_eq!(Table::read(&desk.path("t.csv")).unwrap().metadata()["max_memory"], "4000000000");
 }
 
 #[test]
@@ -306,12 +357,14 @@ fn merged_shards_are_the_whole_table_byte_for_byte() {
 fn a_reader_that_leaves_ends_the_run() {
     let desk = Desk::new();
     desk.write("in.jsonl", (0..4000).map(|i| sample(&i.to_string(), "+x = 1", "adds x")).collect::<String>());
-    let mut command = desk.command();
-    command.args(["score", "--model", &fixture("llama_tied"), "--input", "in.jsonl"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{stderr}");
-    assert!(stderr.starts_with("1 rows"), "{stderr}");
+    for features in ["attribution", "uncertainty"] {
+        let mut command = desk.command();
+        command.args(["score", "--model", &fixture("llama_tied"), "--input", "in.jsonl", "--features", features]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
+        assert!(stderr.starts_with("1 rows"), "{stderr}");
+    }
 }

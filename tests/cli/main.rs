@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod batch;
+mod references;
 mod verbs;
 
 use std::{
@@ -123,6 +124,13 @@ impl Run {
         self.ends(2, says);
         assert_eq!(self.stdout, "");
         assert!(self.stderr.contains("error: "), "{}", self.stderr);
+    }
+
+    /// Refused by the parser of the arguments, which has words of its own.
+    #[track_caller]
+    fn refused_by_usage(&self, says: &[&str]) {
+        self.ends(2, says);
+        assert_eq!(self.stdout, "");
     }
 
     /// stdout as JSON lines.

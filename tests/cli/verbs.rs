@@ -198,6 +198,7 @@ fn the_doctor_passes_every_architecture() {
         let run = desk.run(&["doctor", "--model", &fixture(name)]);
         let page = &run.ends(0, &[]).stdout;
         assert!(page.contains("(tolerance 1e-2)  ok") && !page.contains("WRONG"), "{page}");
+        assert!(page.contains("a typical sample, ") && page.contains("gradients of a sweep"), "{page}");
         let run = desk.run(&["doctor", "--model", &fixture(name), "--dtype", "f64", "--json"]);
         let page: Value = serde_json::from_str(&run.ends(0, &[]).stdout).unwrap();
         assert_eq!(page["passed"], true);

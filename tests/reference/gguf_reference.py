@@ -174,15 +174,21 @@ def run_inseq(explainer, prompt, text, attributed_fn="probability", step_scores=
 
 
 def step_scores(model, ids, n_prompt):
-    """`logprob`, `logit`, `probability`, `entropy` (nats) of every response token, from one teacher-forced pass."""
+    """`logprob`, `logit`, `probability`, `entropy` (nats) of every response token, from one teacher-forced pass.
+
+    `normaliser_shift` is what rounding does to the normaliser of the float32 softmax: its log-probability less the one that
+    the same float32 logits have when their exponentials are added up in float64.
+    """
     with torch.no_grad():
         logits = model(torch.tensor([ids]), use_cache=False).logits[0, n_prompt - 1 : -1]
     log_probs = logits.log_softmax(-1)
     targets = torch.tensor(ids[n_prompt:])[:, None]
     pick = lambda values: values.gather(1, targets)[:, 0]
+    exact = logits.double().log_softmax(-1)
     return {
         "logprob": pick(log_probs),
         "logit": pick(logits),
         "probability": pick(log_probs).exp(),
         "entropy": -(log_probs.exp() * log_probs).sum(-1),
+        "normaliser_shift": pick(log_probs).double() - pick(exact),
     }

@@ -22,6 +22,7 @@ from gguf_reference import inseq_model, load_gguf, prompt_of, run_inseq, step_sc
 
 ATTRIBUTED_FNS = ("probability", "logit")
 INSEQ_STEPS = ("logit", "probability", "entropy")
+STEPS = ("logprob", *INSEQ_STEPS, "normaliser_shift")
 
 
 def num(value):
@@ -136,7 +137,7 @@ def case_of(sample, model, tokenizer, explainer):
         "n_target": len(ids) - n,
         "changed_mask": changed,
         "diff_scope_mask": in_diff,
-        "step": {name: arr(step[name]) for name in ("logprob", "logit", "probability", "entropy")},
+        "step": {name: arr(step[name]) for name in STEPS},
         "sequence": {
             "mean_logprob": num(step["logprob"].double().mean()),
             "seq_logprob_table2": num(-step["logprob"].double().mean()),

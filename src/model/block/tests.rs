@@ -77,7 +77,7 @@ fn tensors(config: &Config) -> HashMap<String, Tensor> {
 fn block(config: &Config) -> (Block, HashMap<String, Tensor>) {
     let tensors = tensors(config);
     let vb = VarBuilder::from_tensors(tensors.clone(), DType::F64, &Device::Cpu);
-    (Block::new(config, &vb).unwrap(), tensors)
+    (Block::new(config, &vb, Precision::Full).unwrap(), tensors)
 }
 
 /// The layer as the papers write it, from the unstacked tensors and candle's differentiable operations: projections one by
@@ -202,7 +202,7 @@ fn a_promised_bias_must_be_there() {
         (config(false, false, true, false), config(false, false, false, false)),
     ] {
         let vb = VarBuilder::from_tensors(tensors(&without), DType::F64, &Device::Cpu);
-        let error = Block::new(&with, &vb).unwrap_err().to_string();
+        let error = Block::new(&with, &vb, Precision::Full).unwrap_err().to_string();
         assert!(error.contains("bias"), "{error}");
     }
 }

@@ -9,9 +9,9 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
+use super::HeadLayout;
 #[cfg(feature = "cuda")]
 use super::fused;
-use super::{Attention, HeadLayout};
 
 /// What norms and the softmax of tensors of `dtype` are worked out in.
 fn wide(dtype: DType) -> DType {
@@ -88,38 +88,27 @@ pub(super) fn plain_rms_norm_vjp(
     dx.to_dtype(dy.dtype())
 }
 
-fn halves(x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let n = x.dim(D::Minus1)? / 2;
-    Ok((x.narrow(D::Minus1, 0, n)?, x.narrow(D::Minus1, n, n)?))
-}
-
-pub(super) fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
-    let (gate, up) = halves(gate_up)?;
+pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     gate.silu()? * up
 }
 
-pub(super) fn swiglu_jacobian(gate_up: &Tensor) -> Result<Tensor> {
-    let (gate, up) = halves(&gate_up.to_dtype(wide(gate_up.dtype()))?)?;
+pub(super) fn swiglu_jacobian(gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
+    let dtype = gate.dtype();
+    let (gate, up) = (gate.to_dtype(wide(dtype))?, up.to_dtype(wide(dtype))?);
     let sigmoid = (gate.neg()?.exp()? + 1.0)?.recip()?;
     let d_up = (&gate * &sigmoid)?;
     // up · σ · (1 + g(1 - σ)), with g·σ already at hand
     let d_gate = (up * (&sigmoid + (&d_up - (&d_up * &sigmoid)?)?)?)?;
-    Tensor::cat(&[d_gate, d_up], D::Minus1)?.to_dtype(gate_up.dtype())
+    Ok((d_gate.to_dtype(dtype)?, d_up.to_dtype(dtype)?))
 }
 
-pub(super) fn swiglu_vjp(jacobian: &Tensor, d_out: &Tensor) -> Result<Tensor> {
+/// `shared` `[s, F]` times each target's `rows` `[B, s, F]`, element by element.
+pub(super) fn rows_mul(shared: &Tensor, rows: &Tensor) -> Result<Tensor> {
     #[cfg(feature = "cuda")]
-    if let Some(kernels) = fused::kernels(jacobian)? {
-        return kernels.swiglu_vjp(jacobian, d_out);
+    if let Some(kernels) = fused::kernels(shared)? {
+        return kernels.rows_mul(shared, rows);
     }
-    plain_swiglu_vjp(jacobian, d_out)
-}
-
-pub(super) fn plain_swiglu_vjp(jacobian: &Tensor, d_out: &Tensor) -> Result<Tensor> {
-    let (b, s, f) = d_out.dims3()?;
-    // both derivatives in one pass: [B, s, 1, F] times [s, 2, F]
-    let both = d_out.unsqueeze(2)?.broadcast_mul(&jacobian.reshape((s, 2, f))?)?;
-    both.reshape((b, s, 2 * f))
+    rows.broadcast_mul(shared)
 }
 
 /// The rotated columns as `[.., s, n, head_dim]`, and the value columns as they are.
@@ -171,7 +160,7 @@ pub(super) fn head_norm_vjp(
     join_rotated(&rms_norm_vjp(&x, &head_weights(wq, wk, heads)?, eps, &dy, None)?, &d_values)
 }
 
-/// The query heads that share one key head, and that key head: queries `[group * s, d]`, keys and values `[s, d]`.
+/// The query heads that share one key head, and that key head: queries `[group * s, d]`, keys and values `[n, d]`.
 struct Group {
     q: Tensor,
     k: Tensor,
@@ -179,14 +168,18 @@ struct Group {
 }
 
 impl Group {
-    /// Number `j` of rows `[s, W]`.
-    fn new(qkv: &Tensor, heads: HeadLayout, j: usize) -> Result<Self> {
-        let (nh, nkv, d) = (heads.n_heads, heads.n_kv_heads, heads.head_dim);
-        let group = nh / nkv;
-        let head = |i: usize| qkv.narrow(1, i * d, d)?.contiguous();
+    /// Number `j`: its queries from rows `qkv` `[s, W]`, its key head from `keys_values` `[n, 2 * n_kv_heads * d]`.
+    fn new(qkv: &Tensor, keys_values: &Tensor, heads: HeadLayout, j: usize) -> Result<Self> {
+        let (d, group) = (heads.head_dim, heads.group());
+        let head = |i: usize| keys_values.narrow(1, i * d, d)?.contiguous();
         let q = by_head(&qkv.unsqueeze(0)?, j * group, group, d)?;
-        Ok(Group { q: q.reshape((group * qkv.dim(0)?, d))?, k: head(nh + j)?, v: head(nh + nkv + j)? })
+        Ok(Group { q: q.reshape((group * qkv.dim(0)?, d))?, k: head(j)?, v: head(heads.n_kv_heads + j)? })
     }
+}
+
+/// The columns of keys and values.
+fn keys_values(qkv: &Tensor, heads: HeadLayout) -> Result<Tensor> {
+    qkv.narrow(1, heads.n_heads * heads.head_dim, heads.past_width())
 }
 
 /// Heads `first..first + n` of rows `[B, s, ..]`, contiguous: `[B, n, s, d]`.
@@ -200,24 +193,35 @@ fn rows_of(heads: &Tensor) -> Result<Tensor> {
     heads.transpose(1, 2)?.contiguous()?.flatten_from(2)
 }
 
-pub(super) fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<Attention> {
-    let s = qkv.dim(0)?;
-    let (d, group) = (heads.head_dim, heads.n_heads / heads.n_kv_heads);
+/// The heads' outputs, and with `keep` the probabilities `[n_heads, s, s]`.
+pub(super) fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<(Tensor, Option<Tensor>)> {
+    attention_to(qkv, &keys_values(qkv, heads)?, heads, keep)
+}
+
+pub(super) fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout) -> Result<Tensor> {
+    let keys_values = Tensor::cat(&[past, &keys_values(qkv, heads)?], 0)?;
+    Ok(attention_to(qkv, &keys_values, heads, false)?.0)
+}
+
+/// Attention of rows `[s, W]` to the rows of `keys_values`, of which the last `s` are their own.
+fn attention_to(qkv: &Tensor, keys_values: &Tensor, heads: HeadLayout, keep: bool) -> Result<(Tensor, Option<Tensor>)> {
+    let (s, n) = (qkv.dim(0)?, keys_values.dim(0)?);
+    let (d, group) = (heads.head_dim, heads.group());
     let (mut out, mut kept) = (Vec::new(), Vec::new());
     for j in 0..heads.n_kv_heads {
-        let Group { q, k, v } = Group::new(qkv, heads, j)?;
-        let p = causal_softmax(&q.matmul(&k.t()?)?.reshape((group, s, s))?, (d as f64).sqrt().recip())?;
-        let o = p.reshape((group * s, s))?.matmul(&v)?.reshape((1, group, s, d))?;
+        let Group { q, k, v } = Group::new(qkv, keys_values, heads, j)?;
+        let p = causal_softmax(&q.matmul(&k.t()?)?.reshape((group, s, n))?, (d as f64).sqrt().recip())?;
+        let o = p.reshape((group * s, n))?.matmul(&v)?.reshape((1, group, s, d))?;
         out.push(rows_of(&o)?.squeeze(0)?);
         if keep {
             kept.push(p);
         }
     }
     let probabilities = if keep { Some(Tensor::cat(&kept, 0)?) } else { None };
-    Ok(Attention { out: Tensor::cat(&out, 1)?, probabilities })
+    Ok((Tensor::cat(&out, 1)?, probabilities))
 }
 
-/// Softmax of `scale * scores` `[n, s, s]` over the columns up to the diagonal, zero above it.
+/// Softmax of `scale * scores` `[heads, s, n]`, `s <= n`: row `i` over the first `n - s + i + 1` columns, zero behind them.
 fn causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor> {
     #[cfg(feature = "cuda")]
     if let Some(kernels) = fused::kernels(scores)? {
@@ -227,9 +231,10 @@ fn causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor> {
 }
 
 pub(super) fn plain_causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor> {
+    let (_, s, n) = scores.dims3()?;
     let dtype = wide(scores.dtype());
     // exactly zero where masked: the mask is added as a large negative number before the maximum is taken
-    let mask = ((Tensor::tril2(scores.dim(1)?, dtype, scores.device())? - 1.0)? * 1e30)?;
+    let mask = ((Tensor::tril2(n, dtype, scores.device())?.narrow(0, n - s, s)? - 1.0)? * 1e30)?;
     let masked = (scores.to_dtype(dtype)? * scale)?.broadcast_add(&mask)?;
     let p = if dtype == DType::F64 {
         let e = masked.broadcast_sub(&masked.max_keepdim(D::Minus1)?)?.exp()?;
@@ -248,13 +253,14 @@ pub(super) fn attention_vjp(
     d_out: &Tensor,
 ) -> Result<Tensor> {
     let (b, s, _) = d_out.dims3()?;
-    let (d, group) = (heads.head_dim, heads.n_heads / heads.n_kv_heads);
+    let (d, group) = (heads.head_dim, heads.group());
     let scale = (d as f64).sqrt().recip();
     let qkv = qkv.narrow(0, 0, s)?;
+    let keys_values = keys_values(&qkv, heads)?;
     let out = out.narrow(0, 0, s)?.unsqueeze(0)?;
     let (mut d_q, mut d_k, mut d_v) = (Vec::new(), Vec::new(), Vec::new());
     for j in 0..heads.n_kv_heads {
-        let Group { q, k, v } = Group::new(&qkv, heads, j)?;
+        let Group { q, k, v } = Group::new(&qkv, &keys_values, heads, j)?;
         let p = probabilities.narrow(0, j * group, group)?;
         let p = p.narrow(1, 0, s)?.narrow(2, 0, s)?.contiguous()?; // [group, s, s]
         let d_o = by_head(d_out, j * group, group, d)?; // [B, group, s, d]

@@ -111,11 +111,11 @@ fn sigmoid<T: Real>(x: T) -> T {
     T::one() / (T::one() + (-x).exp_fast())
 }
 
-/// `silu(gate) ∘ up` where `gate_up` rows are `[gate | up]`, each `width` wide.
-pub(crate) fn swiglu<T: Real>(gate_up: &[T], width: usize) -> Vec<T> {
-    let mut out = vec![T::zero(); gate_up.len() / 2];
+/// `silu(gate) ∘ up`, element by element.
+pub(crate) fn swiglu<T: Real>(gate: &[T], up: &[T], width: usize) -> Vec<T> {
+    let mut out = vec![T::zero(); gate.len()];
     for_rows(&mut out, width, |r, out| {
-        let (gate, up) = gate_up[r * 2 * width..][..2 * width].split_at(width);
+        let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
         for i in 0..width {
             out[i] = gate[i] * sigmoid(gate[i]) * up[i];
         }
@@ -123,35 +123,24 @@ pub(crate) fn swiglu<T: Real>(gate_up: &[T], width: usize) -> Vec<T> {
     out
 }
 
-/// What every target's gradient of [`swiglu`] shares: rows `[∂out/∂gate | ∂out/∂up]`.
-pub(crate) fn swiglu_jacobian<T: Real>(gate_up: &[T], width: usize) -> Vec<T> {
-    let mut out = vec![T::zero(); gate_up.len()];
-    for_rows(&mut out, 2 * width, |r, out| {
-        let (gate, up) = gate_up[r * 2 * width..][..2 * width].split_at(width);
-        let (d_gate, d_up) = out.split_at_mut(width);
+/// The derivatives of [`swiglu`] that every target's gradient shares: `∂out/∂gate`, and `∂out/∂up`.
+pub(crate) fn swiglu_jacobian<T: Real>(gate: &[T], up: &[T], width: usize) -> (Vec<T>, Vec<T>) {
+    let mut d_gate = vec![T::zero(); gate.len()];
+    for_rows(&mut d_gate, width, |r, out| {
+        let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
         for i in 0..width {
             let s = sigmoid(gate[i]);
-            d_up[i] = gate[i] * s;
-            d_gate[i] = up[i] * s * (T::one() + gate[i] * (T::one() - s));
+            out[i] = up[i] * s * (T::one() + gate[i] * (T::one() - s));
         }
     });
-    out
-}
-
-/// Rows `[d gate | d up]` from `d_out` (`[B, S, width]`) and the shared [`swiglu_jacobian`] (`[S, 2 width]`).
-pub(crate) fn swiglu_vjp<T: Real>(jacobian: &[T], d_out: &[T], width: usize) -> Vec<T> {
-    let s = jacobian.len() / (2 * width);
-    let mut out = vec![T::zero(); d_out.len() * 2];
-    for_rows(&mut out, 2 * width, |r, out| {
-        let d = &d_out[r * width..][..width];
-        let (j_gate, j_up) = jacobian[(r % s) * 2 * width..][..2 * width].split_at(width);
-        let (d_gate, d_up) = out.split_at_mut(width);
+    let mut d_up = vec![T::zero(); gate.len()];
+    for_rows(&mut d_up, width, |r, out| {
+        let gate = &gate[r * width..][..width];
         for i in 0..width {
-            d_gate[i] = d[i] * j_gate[i];
-            d_up[i] = d[i] * j_up[i];
+            out[i] = gate[i] * sigmoid(gate[i]);
         }
     });
-    out
+    (d_gate, d_up)
 }
 
 /// Rotates the query and key heads of `[.., S, W]` rows by their position; `inverse` undoes it, which is also the

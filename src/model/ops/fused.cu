@@ -65,28 +65,23 @@ template <typename T> __device__ inline bool packed(unsigned width, const void *
     return width % Pack<T>::N == 0 && ((size_t)a | (size_t)b | (size_t)c) % 16 == 0;
 }
 
-// out[b, t, :] = [d_gate | d_up] of d_out[b, t, :] with the derivatives jacobian[t, :]; widths 2f and f.
-template <typename T> __device__ void swiglu_vjp(const T *jacobian, const T *d_out, T *out, unsigned s, unsigned f) {
+// out[b, t, :] = shared[t, :] ∘ rows[b, t, :].
+template <typename T> __device__ void rows_mul(const T *shared, const T *rows, T *out, unsigned s, unsigned width) {
     size_t row = blockIdx.x;
-    const T *gate = jacobian + row % s * 2 * f, *up = gate + f, *d = d_out + row * f;
-    T *d_gate = out + row * 2 * f, *d_up = d_gate + f;
-    if (packed<T>(f, jacobian, d_out, out)) {
+    bool in_packs = packed<T>(width, shared, rows, out);
+    shared += row % s * width;
+    rows += row * width;
+    out += row * width;
+    if (in_packs) {
         typedef Pack<T> P;
-        for (unsigned c = threadIdx.x * P::N; c < f; c += blockDim.x * P::N) {
-            P g = *(const P *)(gate + c), u = *(const P *)(up + c), y = *(const P *)(d + c), to_gate, to_up;
+        for (unsigned c = threadIdx.x * P::N; c < width; c += blockDim.x * P::N) {
+            P a = *(const P *)(shared + c), b = *(const P *)(rows + c), product;
 #pragma unroll
-            for (unsigned i = 0; i < P::N; i++) {
-                narrow(widen(y.v[i]) * widen(g.v[i]), to_gate.v[i]);
-                narrow(widen(y.v[i]) * widen(u.v[i]), to_up.v[i]);
-            }
-            *(P *)(d_gate + c) = to_gate;
-            *(P *)(d_up + c) = to_up;
+            for (unsigned i = 0; i < P::N; i++) narrow(widen(a.v[i]) * widen(b.v[i]), product.v[i]);
+            *(P *)(out + c) = product;
         }
     } else {
-        for (unsigned c = threadIdx.x; c < f; c += blockDim.x) {
-            narrow(widen(d[c]) * widen(gate[c]), d_gate[c]);
-            narrow(widen(d[c]) * widen(up[c]), d_up[c]);
-        }
+        for (unsigned c = threadIdx.x; c < width; c += blockDim.x) narrow(widen(shared[c]) * widen(rows[c]), out[c]);
     }
 }
 
@@ -122,12 +117,13 @@ __device__ void rms_norm_vjp(const T *x, const T *w, const T *dy, const T *resid
 // Columns that a thread keeps in registers between the two passes over a row.
 static const unsigned KEPT = 16;
 
-// out[h, i, :] = softmax of scale * scores[h, i, 0..=i], zero from i + 1 on; rows of s columns.
-template <typename T> __device__ void causal_softmax(const T *scores, T *out, unsigned s, float scale) {
+// out[h, i, :] = softmax of scale * scores[h, i, 0..seen], zero behind, where row i of s sees all but s - 1 - i of its n
+// columns.
+template <typename T> __device__ void causal_softmax(const T *scores, T *out, unsigned s, unsigned n, float scale) {
     size_t row = blockIdx.x;
-    unsigned seen = row % s + 1;
-    scores += row * s;
-    out += row * s;
+    unsigned seen = n - s + row % s + 1;
+    scores += row * n;
+    out += row * n;
     float top = -INFINITY_F;
     for (unsigned j = threadIdx.x; j < seen; j += blockDim.x) {
         float z = widen(scores[j]) * scale;
@@ -137,7 +133,7 @@ template <typename T> __device__ void causal_softmax(const T *scores, T *out, un
     float total = 0.0f;
     for (unsigned j = threadIdx.x; j < seen; j += blockDim.x) total += expf(widen(scores[j]) * scale - top);
     total = 1.0f / block_sum(total);
-    for (unsigned j = threadIdx.x; j < s; j += blockDim.x) {
+    for (unsigned j = threadIdx.x; j < n; j += blockDim.x) {
         narrow(j < seen ? expf(widen(scores[j]) * scale - top) * total : 0.0f, out[j]);
     }
 }
@@ -172,15 +168,15 @@ __device__ void softmax_vjp(const T *d_p, const T *p, T *out, unsigned s, unsign
 }
 
 #define KERNELS(T)                                                                                                     \
-    LAUNCHED swiglu_vjp_##T(const T *jacobian, const T *d_out, T *out, unsigned s, unsigned f) {                       \
-        swiglu_vjp<T>(jacobian, d_out, out, s, f);                                                                     \
+    LAUNCHED rows_mul_##T(const T *shared, const T *rows, T *out, unsigned s, unsigned width) {                        \
+        rows_mul<T>(shared, rows, out, s, width);                                                                      \
     }                                                                                                                  \
     LAUNCHED rms_norm_vjp_##T(const T *x, const T *w, const T *dy, const T *residual, T *out, unsigned s,              \
                               unsigned width, unsigned w_rows, float eps, unsigned add) {                              \
         rms_norm_vjp<T>(x, w, dy, residual, out, s, width, w_rows, eps, add);                                          \
     }                                                                                                                  \
-    LAUNCHED causal_softmax_##T(const T *scores, T *out, unsigned s, float scale) {                                    \
-        causal_softmax<T>(scores, out, s, scale);                                                                      \
+    LAUNCHED causal_softmax_##T(const T *scores, T *out, unsigned s, unsigned n, float scale) {                        \
+        causal_softmax<T>(scores, out, s, n, scale);                                                                   \
     }                                                                                                                  \
     LAUNCHED softmax_vjp_##T(const T *d_p, const T *p, T *out, unsigned s, unsigned n, float scale) {                  \
         softmax_vjp<T>(d_p, p, out, s, n, scale);                                                                      \

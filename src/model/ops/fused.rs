@@ -214,30 +214,32 @@ impl Kernels {
         x.apply_op1_no_bwd(&launch)
     }
 
-    /// As [`composed::plain_swiglu_vjp`].
-    pub(super) fn swiglu_vjp(&self, jacobian: &Tensor, d_out: &Tensor) -> Result<Tensor> {
-        let (b, s, f) = d_out.dims3()?;
-        expect("the derivatives of swiglu", jacobian, &[s, 2 * f])?;
+    /// As [`composed::rows_mul`].
+    pub(super) fn rows_mul(&self, shared: &Tensor, rows: &Tensor) -> Result<Tensor> {
+        let (_, s, width) = rows.dims3()?;
+        expect("what all targets' rows are multiplied by", shared, &[s, width])?;
         let launch = Launch {
-            name: "swiglu_vjp",
-            others: &[&d_out.contiguous()?],
-            scalars: &[count(s)?, count(f)?],
-            columns: f,
-            shape: (b, s, 2 * f).into(),
+            name: "rows_mul",
+            others: &[&rows.contiguous()?],
+            scalars: &[count(s)?, count(width)?],
+            columns: width,
+            shape: rows.shape().clone(),
         };
-        jacobian.contiguous()?.apply_op1_no_bwd(&launch)
+        shared.contiguous()?.apply_op1_no_bwd(&launch)
     }
 
     /// As [`composed::plain_causal_softmax`].
     pub(super) fn causal_softmax(&self, scores: &Tensor, scale: f64) -> Result<Tensor> {
-        let (n, s, _) = scores.dims3()?;
-        expect("attention scores", scores, &[n, s, s])?;
+        let (_, s, n) = scores.dims3()?;
+        if s > n {
+            candle_core::bail!("attention scores have shape {:?}: more queries than keys", scores.dims());
+        }
         let launch = Launch {
             name: "causal_softmax",
             others: &[],
-            scalars: &[count(s)?, Scalar::F32(scale as f32)],
-            columns: s,
-            shape: (n, s, s).into(),
+            scalars: &[count(s)?, count(n)?, Scalar::F32(scale as f32)],
+            columns: n,
+            shape: scores.shape().clone(),
         };
         scores.contiguous()?.apply_op1_no_bwd(&launch)
     }
@@ -271,14 +273,15 @@ fn check(device: &Device) -> Result<()> {
                 let got = Kernels.rms_norm_vjp(&x, &w, eps, &dy, residual)?;
                 agree("rms_norm_vjp", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, residual)?)?;
             }
-            let jacobian = noise(&[s, 2 * width])?;
-            let got = Kernels.swiglu_vjp(&jacobian, &dy)?;
-            agree("swiglu_vjp", &got, &composed::plain_swiglu_vjp(&jacobian, &dy)?)?;
+            agree("rows_mul", &Kernels.rows_mul(&x, &dy)?, &dy.broadcast_mul(&x)?)?;
         }
         let (x, w, dy) = (noise(&[s, n, d])?, noise(&[n, d])?, noise(&[b, s, n, d])?);
         let got = Kernels.rms_norm_vjp(&x, &w, eps, &dy, None)?;
         agree("rms_norm_vjp of heads", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, None)?)?;
 
+        let behind = noise(&[n, s - 30, s])?;
+        let want = composed::plain_causal_softmax(&behind, scale)?;
+        agree("causal_softmax behind a past", &Kernels.causal_softmax(&behind, scale)?, &want)?;
         let scores = noise(&[n, s, s])?;
         let p = composed::plain_causal_softmax(&scores, scale)?;
         agree("causal_softmax", &Kernels.causal_softmax(&scores, scale)?, &p)?;

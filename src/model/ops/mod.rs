@@ -1,8 +1,8 @@
 //! The operations that blocks are made of, each forward beside its vector-Jacobian product.
 //!
-//! On the CPU in f32 and f64 they are kernels of our own over slices (`cpu`, `attention`, `matmul`); on any other
-//! device or dtype they are compositions of candle operations (`composed`) with the same meaning. A block never
-//! knows which.
+//! On the CPU in f32 and f64 they are kernels of our own over slices (`cpu`, `attention`, `mlp`, all on the products of
+//! `kernel`); on any other device or dtype they are compositions of candle operations (`composed`) with the same
+//! meaning, which on CUDA devices use kernels of our own (`fused`) between the matrix products. A block never knows which, nor in which [`Precision`] products are worked out.
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
 
@@ -13,11 +13,18 @@ mod composed;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod fused;
-mod matmul;
+mod kernel;
+mod mlp;
+mod past;
 mod simd;
+mod weight;
 
-use matmul::Mat;
+use kernel::Bf16;
+pub use kernel::has_bf16_products;
 pub(crate) use simd::Real;
+use weight::Held;
+pub(crate) use weight::TABLE_ROWS;
+pub use weight::{Precision, Weight};
 
 /// How the columns of a `[.., W]` query-key-value row are divided into heads: `[q … | k … | v …]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +43,24 @@ impl HeadLayout {
         (self.n_heads + 2 * self.n_kv_heads) * self.head_dim
     }
 
+    /// Width of a row of keys and values without queries, `[k … | v …]`: what later rows need of earlier ones.
+    pub fn past_width(self) -> usize {
+        2 * self.n_kv_heads * self.head_dim
+    }
+
     /// Heads that carry a position: queries and keys.
     fn n_rotated(self) -> usize {
         self.n_heads + self.n_kv_heads
     }
 
+    /// Query heads that share a key head.
+    fn group(self) -> usize {
+        self.n_heads / self.n_kv_heads
+    }
+
     /// First columns of the query, key and value of query head `h`.
     fn columns(self, h: usize) -> (usize, usize, usize) {
-        let kv = h / (self.n_heads / self.n_kv_heads);
+        let kv = h / self.group();
         let d = self.head_dim;
         (h * d, (self.n_heads + kv) * d, (self.n_heads + self.n_kv_heads + kv) * d)
     }
@@ -139,36 +156,6 @@ fn rows(x: &Tensor) -> Result<(usize, usize)> {
     Ok((x.elem_count() / width.max(1), width))
 }
 
-/// `x Wᵀ + b` for `x` `[.., K]`, `w` `[N, K]`, `b` `[N]`; returns `[.., N]`.
-pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
-    dispatch!(
-        x,
-        T => {
-            let ((m, k), n) = (rows(x)?, w.dim(0)?);
-            let (xs, ws) = (Host::new(x)?, Host::new(w)?);
-            let mut y = matmul::product::<T>(Mat::new(xs.slice()?, m, k, k), Mat::new(ws.slice()?, n, k, k).t());
-            if let Some(b) = b {
-                cpu::add_bias(&mut y, Host::new(b)?.slice()?);
-            }
-            on_cpu(y, x, n)
-        },
-        composed::linear(x, w, b)
-    )
-}
-
-/// Gradient of [`linear`] with respect to `x`: `dy W` for `dy` `[.., N]`; returns `[.., K]`.
-pub fn linear_vjp(dy: &Tensor, w: &Tensor) -> Result<Tensor> {
-    dispatch!(
-        dy,
-        T => {
-            let ((m, n), k) = (rows(dy)?, w.dim(1)?);
-            let (ds, ws) = (Host::new(dy)?, Host::new(w)?);
-            on_cpu(matmul::product::<T>(Mat::new(ds.slice()?, m, n, n), Mat::new(ws.slice()?, n, k, k)), dy, k)
-        },
-        composed::linear_vjp(dy, w)
-    )
-}
-
 /// `x / sqrt(mean(x²) + eps) ∘ w` over the last dimension (Zhang and Sennrich 2019, arXiv:1910.07467).
 pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     dispatch!(
@@ -195,41 +182,72 @@ pub fn rms_norm_vjp(x: &Tensor, w: &Tensor, eps: f64, dy: &Tensor, residual: &Te
     )
 }
 
-/// `silu(gate) ∘ up` for `[.., 2F]` rows `[gate | up]` (Shazeer 2020, arXiv:2002.05202); returns `[.., F]`.
-pub fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
+/// `silu(gate) ∘ up`, element by element (Shazeer 2020, arXiv:2002.05202).
+pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     dispatch!(
-        gate_up,
+        gate,
         T => {
-            let f = rows(gate_up)?.1 / 2;
-            on_cpu(cpu::swiglu::<T>(Host::new(gate_up)?.slice()?, f), gate_up, f)
+            let f = rows(gate)?.1;
+            on_cpu(cpu::swiglu::<T>(Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f), gate, f)
         },
-        composed::swiglu(gate_up)
+        composed::swiglu(gate, up)
     )
 }
 
-/// The two derivatives of [`swiglu`] at `gate_up`, rows `[∂/∂gate | ∂/∂up]`; every target's gradient uses them.
-pub fn swiglu_jacobian(gate_up: &Tensor) -> Result<Tensor> {
+/// The derivatives of [`swiglu`] by `gate` and by `up`, of their shape; every target's gradient uses them.
+pub fn swiglu_jacobian(gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
     dispatch!(
-        gate_up,
+        gate,
         T => {
-            let f = rows(gate_up)?.1 / 2;
-            on_cpu(cpu::swiglu_jacobian::<T>(Host::new(gate_up)?.slice()?, f), gate_up, 2 * f)
+            let f = rows(gate)?.1;
+            let (d_gate, d_up) = cpu::swiglu_jacobian::<T>(Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f);
+            Ok((on_cpu(d_gate, gate, f)?, on_cpu(d_up, gate, f)?))
         },
-        composed::swiglu_jacobian(gate_up)
+        composed::swiglu_jacobian(gate, up)
     )
 }
 
-/// Gradient of [`swiglu`] from its [`swiglu_jacobian`] `[s, 2F]` for `d_out` `[B, s, F]`; returns `[B, s, 2F]`.
-pub fn swiglu_vjp(jacobian: &Tensor, d_out: &Tensor) -> Result<Tensor> {
-    dispatch!(
-        jacobian,
-        T => {
-            let f = rows(d_out)?.1;
-            let (js, ds) = (Host::new(jacobian)?, Host::new(d_out)?);
-            on_cpu(cpu::swiglu_vjp::<T>(js.slice()?, ds.slice()?, f), d_out, 2 * f)
-        },
-        composed::swiglu_vjp(jacobian, d_out)
-    )
+/// A gated feed-forward network `down(swiglu(gate(x), up(x)))` at one input: everything that the gradients of all targets
+/// share.
+#[derive(Debug)]
+pub struct GatedMlpGradient {
+    down: Weight,
+    gate: Weight,
+    up: Weight,
+    d_gate: Tensor,
+    d_up: Tensor,
+}
+
+impl GatedMlpGradient {
+    /// From the weights as the forward pass has them and `gate(x)`, `up(x)` `[S, F]`.
+    pub fn new(down: &Weight, gate: &Weight, up: &Weight, gate_x: &Tensor, up_x: &Tensor) -> Result<Self> {
+        let (d_gate, d_up) = swiglu_jacobian(gate_x, up_x)?;
+        Ok(GatedMlpGradient { down: down.transposed(), gate: gate.transposed(), up: up.transposed(), d_gate, d_up })
+    }
+
+    /// Gradient with respect to `x`, for `dy` `[B, s, H]`, `s <= S`.
+    pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
+        let s = dy.dim(1)?;
+        let (d_gate, d_up) = (self.d_gate.narrow(0, 0, s)?, self.d_up.narrow(0, 0, s)?);
+        macro_rules! on_panels {
+            ($down:expr, $gate:expr, $up:expr) => {{
+                let (gs, us, ds) = (Host::new(&d_gate)?, Host::new(&d_up)?, Host::new(dy)?);
+                let (down, gate, up) = ($down, $gate, $up);
+                let mlp = mlp::GatedMlp { down, gate, up, d_gate: gs.slice()?, d_up: us.slice()? };
+                on_cpu(mlp.vjp(ds.slice()?), dy, gate.outputs)
+            }};
+        }
+        match (&self.down.held, &self.gate.held, &self.up.held) {
+            (Held::F32(down), Held::F32(gate), Held::F32(up)) => on_panels!(down, gate, up),
+            (Held::F64(down), Held::F64(gate), Held::F64(up)) => on_panels!(down, gate, up),
+            (Held::Bf16(down), Held::Bf16(gate), Held::Bf16(up)) => on_panels!(down, gate, up),
+            _ => {
+                let d_hidden = self.down.linear(dy, None)?;
+                let through = |weight: &Weight, d: &Tensor| weight.linear(&composed::rows_mul(d, &d_hidden)?, None);
+                through(&self.gate, &d_gate)? + through(&self.up, &d_up)?
+            }
+        }
+    }
 }
 
 /// Rotates query and key heads of `[.., s, W]` rows by position (Su et al. 2021, arXiv:2104.09864), pairing element
@@ -288,50 +306,98 @@ pub fn head_norm_vjp(
 }
 
 /// Result of [`attention`].
+#[derive(Debug)]
 pub struct Attention {
     /// The heads' outputs `[S, n_heads * head_dim]`.
     pub out: Tensor,
-    /// `[n_heads, S, S]`, zero above the diagonal; absent where it was not asked for.
-    pub probabilities: Option<Tensor>,
+    kept: Option<Kept>,
+}
+
+#[cfg(test)]
+impl Attention {
+    /// The probabilities that were kept, `[n_heads, S, S]`.
+    fn probabilities(&self) -> Option<Tensor> {
+        let s = self.out.dim(0).ok()?;
+        macro_rules! tensor {
+            ($kept:expr) => {{
+                let p = $kept.probabilities();
+                let n_heads = p.len() / (s * s);
+                Tensor::from_vec(p, (n_heads, s, s), &Device::Cpu).ok()
+            }};
+        }
+        match self.kept.as_ref()? {
+            Kept::Probabilities(p) => Some(p.clone()),
+            Kept::F32(kept) => tensor!(kept),
+            Kept::F64(kept) => tensor!(kept),
+            Kept::Bf16(kept) => tensor!(kept),
+        }
+    }
+}
+
+/// What the gradient of [`attention`] needs; probabilities `[n_heads, S, S]` are zero above the diagonal.
+#[derive(Debug)]
+enum Kept {
+    Probabilities(Tensor),
+    F32(attention::Kept<f32>),
+    F64(attention::Kept<f64>),
+    Bf16(attention::Kept<Bf16>),
 }
 
 /// Scaled dot-product attention under a causal mask over rotated rows `qkv` `[S, W]`; keys and values are shared by
 /// groups of query heads (Ainslie et al. 2023, arXiv:2305.13245). `keep` keeps what [`attention_vjp`] needs.
-pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<Attention> {
-    dispatch!(
-        qkv,
-        T => {
-            let s = qkv.dim(0)?;
-            let (out, p) = attention::attention::<T>(Host::new(qkv)?.slice()?, heads, keep);
-            let out = on_cpu(out, qkv, heads.n_heads * heads.head_dim)?;
-            let probabilities = keep.then(|| Tensor::from_vec(p, (heads.n_heads, s, s), &Device::Cpu)).transpose()?;
-            Ok(Attention { out, probabilities })
-        },
-        composed::attention(qkv, heads, keep)
-    )
+pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precision) -> Result<Attention> {
+    macro_rules! kernel {
+        ($element:ty, $kept:path) => {{
+            let (out, kept) = attention::attention::<$element>(Host::new(qkv)?.slice()?, heads, keep);
+            Ok(Attention { out: on_cpu(out, qkv, heads.n_heads * heads.head_dim)?, kept: kept.map($kept) })
+        }};
+    }
+    match (has_kernels(qkv), qkv.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64, Kept::F64),
+        (true, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
+        _ => {
+            let (out, probabilities) = composed::attention(qkv, heads, keep)?;
+            Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
+        }
+    }
+}
+
+/// The heads' outputs `[R, n_heads * head_dim]` of rotated rows `qkv` `[R, W]` that follow `P` others, of which `past`
+/// `[P, 2 * n_kv_heads * head_dim]` holds the rotated keys and the values: [`attention`] of all of them, last `R` rows.
+pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision: Precision) -> Result<Tensor> {
+    macro_rules! kernel {
+        ($element:ty) => {{
+            let (xs, ps) = (Host::new(qkv)?, Host::new(past)?);
+            let out = past::attention_after::<$element>(xs.slice()?, ps.slice()?, heads);
+            on_cpu(out, qkv, heads.n_heads * heads.head_dim)
+        }};
+    }
+    match (has_kernels(qkv), qkv.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64),
+        (true, DType::F32, Precision::Full) => kernel!(f32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        _ => composed::attention_after(qkv, past, heads),
+    }
 }
 
 /// Gradient of [`attention`] with respect to the rotated rows: `d_out` `[B, s, n_heads * head_dim]` to `[B, s, W]`.
 pub fn attention_vjp(qkv: &Tensor, forward: &Attention, heads: HeadLayout, d_out: &Tensor) -> Result<Tensor> {
-    let Some(probabilities) = &forward.probabilities else {
-        candle_core::bail!("attention was run without keeping what its gradient needs");
-    };
-    dispatch!(
-        qkv,
-        T => {
-            let (xs, ps, os) = (Host::new(qkv)?, Host::new(probabilities)?, Host::new(&forward.out)?);
-            let shared = attention::AttentionView::<T> {
-                qkv: xs.slice()?,
-                probabilities: ps.slice()?,
-                out: os.slice()?,
-                s_all: probabilities.dim(1)?,
-                heads,
-            };
-            let s = d_out.dim(1)?;
-            on_cpu(attention::attention_vjp(&shared, Host::new(d_out)?.slice()?, s), d_out, heads.width())
-        },
-        composed::attention_vjp(qkv, probabilities, &forward.out, heads, d_out)
-    )
+    let s = d_out.dim(1)?;
+    macro_rules! kernel {
+        ($kept:expr) => {{
+            let (xs, os, ds) = (Host::new(qkv)?, Host::new(&forward.out)?, Host::new(d_out)?);
+            let d_qkv = attention::attention_vjp(xs.slice()?, os.slice()?, $kept, heads, ds.slice()?, s);
+            on_cpu(d_qkv, d_out, heads.width())
+        }};
+    }
+    match &forward.kept {
+        None => candle_core::bail!("attention was run without keeping what its gradient needs"),
+        Some(Kept::F32(kept)) => kernel!(kept),
+        Some(Kept::F64(kept)) => kernel!(kept),
+        Some(Kept::Bf16(kept)) => kernel!(kept),
+        Some(Kept::Probabilities(p)) => composed::attention_vjp(qkv, p, &forward.out, heads, d_out),
+    }
 }
 
 /// ‖x∘g‖₂ and Σ x∘g over the last dimension, for `g` `[B, s, H]` over the shared `x` `[s, H]`; `B * s` pairs, in f64.

@@ -8,7 +8,39 @@ use candle_core::{DType, Device, Result, Tensor};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::*;
+use super::{Attention, *};
+
+/// `x Wᵀ + b` on the kernels.
+fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+    Weight::new(w, Precision::Full)?.linear(x, b)
+}
+
+/// `dy W` on the kernels, in both of the ways that there are.
+fn linear_vjp(dy: &Tensor, w: &Tensor) -> Result<Tensor> {
+    let weight = Weight::new(w, Precision::Full)?;
+    let dx = weight.transposed().linear(dy, None)?;
+    assert_near("a table's gradient", &weight.linear_vjp(dy)?, &dx, 1e-6);
+    Ok(dx)
+}
+
+fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Result<Attention> {
+    super::attention(qkv, heads, keep, Precision::Full)
+}
+
+fn composed_attention(qkv: &Tensor, heads: HeadLayout, keep: bool) -> Attention {
+    let (out, p) = composed::attention(qkv, heads, keep).unwrap();
+    Attention { out, kept: p.map(Kept::Probabilities) }
+}
+
+/// Weights of a gated network, 37 wide with 53 hidden units: down, gate, up.
+fn mlp_weights(seed: u64) -> [Tensor; 3] {
+    [noise(&[37, 53], seed, 1.0), noise(&[53, 37], seed + 1, 1.0), noise(&[53, 37], seed + 2, 1.0)]
+}
+
+fn mlp(x: &Tensor, [down, gate, up]: &[Weight; 3]) -> Result<(Tensor, GatedMlpGradient)> {
+    let (g, u) = (gate.linear(x, None)?, up.linear(x, None)?);
+    Ok((down.linear(&swiglu(&g, &u)?, None)?, GatedMlpGradient::new(down, gate, up, &g, &u)?))
+}
 
 /// Grouped queries (three to a key), a head width that fills no vector register, rows of 140 columns.
 const HEADS: HeadLayout = HeadLayout { n_heads: 6, n_kv_heads: 2, head_dim: 14 };
@@ -137,21 +169,33 @@ fn rms_norm_by_hand() {
 }
 
 #[test]
-fn swiglu_gradient() {
+fn gated_mlp_gradient() {
+    let weights = mlp_weights(1).map(|w| Weight::new(&w, Precision::Full).unwrap());
     for (s, b, seen) in SIZES {
-        let x = noise(&[s, 2 * 37], 1, 4.0);
-        let dy = noise(&[b, seen, 37], 2, 1.0);
-        let jacobian = swiglu_jacobian(&x).unwrap();
-        let dx = swiglu_vjp(&first(&jacobian, seen), &dy).unwrap();
-        check_gradient("swiglu", swiglu, &x, &dy, &dx);
+        let x = noise(&[s, 37], 4, 1.0);
+        let dy = noise(&[b, seen, 37], 5, 1.0);
+        let dx = mlp(&x, &weights).unwrap().1.vjp(&dy).unwrap();
+        check_gradient("gated mlp", |x| Ok(mlp(x, &weights)?.0), &x, &dy, &dx);
     }
+}
+
+#[test]
+fn a_wide_gated_mlp_goes_through_in_parts() {
+    // more hidden units than pass at once, and more rows than a tile
+    let (f, h) = (1100, 24);
+    let weights = [noise(&[h, f], 1, 1.0), noise(&[f, h], 2, 1.0), noise(&[f, h], 3, 1.0)];
+    let weights = weights.map(|w| Weight::new(&w, Precision::Full).unwrap());
+    let (x, dy) = (noise(&[70, h], 4, 0.3), noise(&[3, 70, h], 5, 1.0));
+    let dx = mlp(&x, &weights).unwrap().1.vjp(&dy).unwrap();
+    check_gradient("gated mlp", |x| Ok(mlp(x, &weights)?.0), &x, &dy, &dx);
 }
 
 #[test]
 fn swiglu_by_hand() {
     // silu(ln 3) = ln 3 * 3/4
-    let x = Tensor::new(&[[3f64.ln(), 0.0, 8.0, 5.0]], &Device::Cpu).unwrap();
-    let got = values(&swiglu(&x).unwrap());
+    let gate = Tensor::new(&[[3f64.ln(), 0.0]], &Device::Cpu).unwrap();
+    let up = Tensor::new(&[[8.0, 5.0]], &Device::Cpu).unwrap();
+    let got = values(&swiglu(&gate, &up).unwrap());
     assert!((got[0] - 6.0 * 3f64.ln()).abs() < 1e-14 && got[1] == 0.0, "got {got:?}");
 }
 
@@ -250,12 +294,36 @@ fn attention_matches_its_definition() {
             let got = attention(&qkv, heads, true).unwrap();
             assert_near("attention", &got.out, &out, 1e-13);
             assert_near("without keeping", &attention(&qkv, heads, false).unwrap().out, &out, 1e-13);
-            let kept = values(&got.probabilities.unwrap());
+            let kept = values(&got.probabilities().unwrap());
             assert_eq!(kept.len(), probabilities.len());
             for (i, (g, w)) in kept.iter().zip(&probabilities).enumerate() {
                 assert!((g - w).abs() < 1e-14, "probability {i}: got {g}, want {w}");
                 assert!(i % s <= i / s % s || *g == 0.0, "probability {i} lies above the diagonal");
             }
+        }
+    }
+}
+
+/// Rows behind a past get what they get in one piece, whichever side of a tile the border is on.
+#[test]
+fn attention_after_a_past_is_the_last_rows_of_attention() {
+    for heads in [HEADS, UNGROUPED] {
+        for (n_past, n_rows) in [(1, 70), (70, 1), (64, 64), (33, 98), (131, 5)] {
+            let qkv = noise(&[n_past + n_rows, heads.width()], 3, 1.0);
+            let whole = attention(&qkv, heads, false).unwrap().out.narrow(0, n_past, n_rows).unwrap();
+            let queries = heads.width() - heads.past_width();
+            let past = qkv.narrow(0, 0, n_past).unwrap().narrow(1, queries, heads.past_width()).unwrap();
+            let (past, rows) = (past.contiguous().unwrap(), qkv.narrow(0, n_past, n_rows).unwrap());
+            let what = format!("{n_rows} rows after {n_past}");
+            // f64: sums in another order
+            assert_near(&what, &attention_after(&rows, &past, heads, Precision::Full).unwrap(), &whole, 1e-13);
+            let composed = composed::attention_after(&rows, &past, heads).unwrap();
+            assert_near(&format!("{what}, composed"), &composed, &whole, 1e-13);
+            let composed = composed::attention_after(&f32s(&rows), &f32s(&past), heads).unwrap();
+            assert_near(&format!("{what}, composed in f32"), &composed, &whole, 1e-5);
+            // eight bits of queries, keys, probabilities and values
+            let rounded = attention_after(&f32s(&rows), &f32s(&past), heads, Precision::Bf16).unwrap();
+            assert_near(&format!("{what}, bf16"), &rounded, &whole, 1e-2);
         }
     }
 }
@@ -325,11 +393,17 @@ fn compositions_agree_with_the_kernels() {
         let xs = first(&x, seen);
         near("rms_norm_vjp", composed::rms_norm_vjp(&xs, &wn, 0.1, &dy, None), rms_norm_vjp(&xs, &wn, 0.1, &dy, &zero));
 
-        let gate_up = f32s(&noise(&[s, 74], 7, 6.0));
-        near("swiglu", composed::swiglu(&gate_up), swiglu(&gate_up));
-        near("swiglu_jacobian", composed::swiglu_jacobian(&gate_up), swiglu_jacobian(&gate_up));
-        let jacobian = first(&swiglu_jacobian(&gate_up).unwrap(), seen);
-        near("swiglu_vjp", composed::swiglu_vjp(&jacobian, &dy), swiglu_vjp(&jacobian, &dy));
+        let (gate, up) = (f32s(&noise(&[s, 37], 7, 6.0)), f32s(&noise(&[s, 37], 8, 6.0)));
+        near("swiglu", composed::swiglu(&gate, &up), swiglu(&gate, &up));
+        let (got, want) = (composed::swiglu_jacobian(&gate, &up).unwrap(), swiglu_jacobian(&gate, &up).unwrap());
+        near("by gate", Ok(got.0), Ok(want.0));
+        near("by up", Ok(got.1), Ok(want.1));
+        let weights = mlp_weights(13).map(|w| f32s(&w));
+        let kernel = weights.clone().map(|w| Weight::new(&w, Precision::Full).unwrap());
+        let other = weights.map(|w| Weight::composed(&w));
+        let (got, want) = (mlp(&x, &other).unwrap(), mlp(&x, &kernel).unwrap());
+        near("gated mlp", Ok(got.0), Ok(want.0));
+        near("gated mlp vjp", got.1.vjp(&dy), want.1.vjp(&dy));
 
         for heads in [HEADS, UNGROUPED] {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.5));
@@ -354,11 +428,11 @@ fn compositions_agree_with_the_kernels() {
             );
 
             let want = attention(&qkv, heads, true).unwrap();
-            let got = composed::attention(&qkv, heads, true).unwrap();
-            let (got_p, want_p) = (got.probabilities.unwrap(), want.probabilities.clone().unwrap());
+            let got = composed_attention(&qkv, heads, true);
+            let (got_p, want_p) = (got.probabilities().unwrap(), want.probabilities().unwrap());
             near("attention", Ok(got.out.clone()), Ok(want.out.clone()));
             near("probabilities", Ok(got_p.clone()), Ok(want_p));
-            assert!(composed::attention(&qkv, heads, false).unwrap().probabilities.is_none());
+            assert!(composed_attention(&qkv, heads, false).probabilities().is_none());
             let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 12, 1.0));
             near(
                 "attention_vjp",
@@ -394,23 +468,23 @@ fn extreme_rows_stay_finite() {
     finite("rms_norm", &[rms_norm(&x, &w, eps), composed::rms_norm(&x, &w, eps)]);
     finite("rms_norm_vjp", &[rms_norm_vjp(&x, &w, eps, &dy, &dy), composed::rms_norm_vjp(&x, &w, eps, &dy, Some(&dy))]);
 
-    let gate_up = extreme(74);
-    finite("swiglu", &[swiglu(&gate_up), composed::swiglu(&gate_up)]);
-    let (jacobian, other) = (swiglu_jacobian(&gate_up).unwrap(), composed::swiglu_jacobian(&gate_up).unwrap());
-    assert_near("saturated gates", &other, &jacobian, F32_BOUND);
-    finite("swiglu_vjp", &[swiglu_vjp(&jacobian, &dy), composed::swiglu_vjp(&other, &dy)]);
+    let (gate, up) = (extreme(37), f32s(&noise(&[s, 37], 7, 6.0)));
+    finite("swiglu", &[swiglu(&gate, &up), composed::swiglu(&gate, &up)]);
+    let (kernel, other) = (swiglu_jacobian(&gate, &up).unwrap(), composed::swiglu_jacobian(&gate, &up).unwrap());
+    assert_near("saturated gates", &other.0, &kernel.0, F32_BOUND);
+    assert_near("saturated gates", &other.1, &kernel.1, F32_BOUND);
 
     // queries and keys of ±100: scores reach 14 * 1e4 / √14 = 3.7e4, and a softmax row is one word
     let qkv = (extreme(HEADS.width()) * 0.01).unwrap();
     let d_out = f32s(&noise(&[b, s, 84], 3, 1.0));
-    let (kernel, other) = (attention(&qkv, HEADS, true).unwrap(), composed::attention(&qkv, HEADS, true).unwrap());
+    let (kernel, other) = (attention(&qkv, HEADS, true).unwrap(), composed_attention(&qkv, HEADS, true));
     assert_near("saturated attention", &other.out, &kernel.out, F32_BOUND);
-    finite("attention", &[Ok(kernel.out.clone()), Ok(kernel.probabilities.clone().unwrap())]);
+    finite("attention", &[Ok(kernel.out.clone()), Ok(kernel.probabilities().unwrap())]);
     finite(
         "attention_vjp",
         &[
             attention_vjp(&qkv, &kernel, HEADS, &d_out),
-            composed::attention_vjp(&qkv, &other.probabilities.unwrap(), &other.out, HEADS, &d_out),
+            composed::attention_vjp(&qkv, &other.probabilities().unwrap(), &other.out, HEADS, &d_out),
         ],
     );
     let (wq, wk) = (f32s(&noise(&[14], 4, 1.0)), f32s(&noise(&[14], 5, 1.0)));
@@ -426,11 +500,55 @@ fn extreme_rows_stay_finite() {
     );
     // equal scores, however large, attend evenly
     let even = Tensor::ones((s, HEADS.width()), DType::F32, &Device::Cpu).unwrap();
-    let even = values(&attention(&(even * 100.0).unwrap(), HEADS, true).unwrap().probabilities.unwrap());
+    let even = values(&attention(&(even * 100.0).unwrap(), HEADS, true).unwrap().probabilities().unwrap());
     for i in 0..s {
         let want = 1.0 / (i + 1) as f64;
         assert!((even[i * s + i] - want).abs() < 1e-6 * want, "row {i}: {}", even[i * s + i]);
     }
+}
+
+/// Rounding operands to bf16 moves every result by what its 8 bits allow, and by no more: inputs, weights and probabilities
+/// round by up to 2^-9 each, which averages out over a sum.
+#[test]
+fn bf16_products_stay_close() {
+    for (s, b, seen) in SIZES {
+        let near = |what: &str, got: &Tensor, want: &Tensor| {
+            assert_eq!(got.dtype(), DType::F32, "{what}: tensors stay f32");
+            assert_near(&format!("{what} {s} {b} {seen}"), got, want, 1e-2);
+        };
+        let x = f32s(&noise(&[s, 37], 1, 1.0));
+        let dy = f32s(&noise(&[b, seen, 37], 2, 1.0));
+        let weights = mlp_weights(3).map(|w| f32s(&w));
+        let full = weights.clone().map(|w| Weight::new(&w, Precision::Full).unwrap());
+        let rounded = weights.map(|w| Weight::new(&w, Precision::Bf16).unwrap());
+        near("linear", &rounded[1].linear(&x, None).unwrap(), &full[1].linear(&x, None).unwrap());
+        near("linear_vjp", &rounded[0].linear_vjp(&dy).unwrap(), &full[0].linear_vjp(&dy).unwrap());
+        let (got, want) = (mlp(&x, &rounded).unwrap(), mlp(&x, &full).unwrap());
+        near("gated mlp", &got.0, &want.0);
+        near("gated mlp vjp", &got.1.vjp(&dy).unwrap(), &want.1.vjp(&dy).unwrap());
+        for heads in [HEADS, UNGROUPED] {
+            let qkv = f32s(&noise(&[s, heads.width()], 8, 1.0));
+            let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 9, 1.0));
+            let got = super::attention(&qkv, heads, true, Precision::Bf16).unwrap();
+            let want = attention(&qkv, heads, true).unwrap();
+            near("attention", &got.out, &want.out);
+            let got = attention_vjp(&qkv, &got, heads, &d_out).unwrap();
+            near("attention_vjp", &got, &attention_vjp(&qkv, &want, heads, &d_out).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_table_gives_its_rows() {
+    let w = f32s(&noise(&[130, 37], 1, 1.0));
+    let ids = [0_u32, 129, 64, 64];
+    let want = w.index_select(&Tensor::new(&ids, &Device::Cpu).unwrap(), 0).unwrap();
+    let weight = Weight::new(&w, Precision::Full).unwrap();
+    assert_eq!(values(&weight.table_rows(&ids).unwrap()), values(&want));
+    assert_eq!(values(&Weight::composed(&w).table_rows(&ids).unwrap()), values(&want));
+    let rounded = Weight::new(&w, Precision::Bf16).unwrap().table_rows(&ids).unwrap();
+    assert_near("rounded rows", &rounded, &want, 2f64.powi(-8));
+    assert!(weight.table_rows(&[130]).is_err(), "there is no row 130");
 }
 
 mod composed_everywhere;

@@ -34,10 +34,14 @@ fn every_operation(
     put("rms_norm", rms_norm(&x, &norm, 0.1));
     put("rms_norm_vjp", rms_norm_vjp(&first(&x, seen), &norm, 0.1, &dy, &residual));
 
-    let gate_up = random(&[s, 74], 8, 4.0);
-    put("swiglu", swiglu(&gate_up));
-    put("swiglu_jacobian", swiglu_jacobian(&gate_up));
-    put("swiglu_vjp", swiglu_vjp(&first(&random(&[s, 74], 9, 1.0), seen), &dy));
+    let (gate, up) = (random(&[s, 53], 8, 4.0), random(&[s, 53], 9, 4.0));
+    let (d_gate, d_up) = swiglu_jacobian(&gate, &up).unwrap();
+    put("swiglu", swiglu(&gate, &up));
+    put("swiglu by gate", Ok(d_gate));
+    put("swiglu by up", Ok(d_up));
+    let weight = |shape: &[usize], seed| Weight::new(&random(shape, seed, 1.0), Precision::Full).unwrap();
+    let (w_down, w_gate, w_up) = (weight(&[37, 53], 15), weight(&[53, 37], 16), weight(&[53, 37], 17));
+    put("gated mlp", GatedMlpGradient::new(&w_down, &w_gate, &w_up, &gate, &up).unwrap().vjp(&dy));
 
     let qkv = random(&[s, heads.width()], 10, 1.5);
     let d_qkv = random(&[b, seen, heads.width()], 11, 1.0);
@@ -54,7 +58,9 @@ fn every_operation(
     let forward = attention(&qkv, heads, true).unwrap();
     put("attention", Ok(forward.out.clone()));
     put("without keeping", Ok(attention(&qkv, heads, false).unwrap().out));
-    put("probabilities", Ok(forward.probabilities.clone().unwrap()));
+    put("probabilities", Ok(forward.probabilities().unwrap()));
+    let past = random(&[29, heads.past_width()], 18, 1.5);
+    put("attention_after", attention_after(&qkv, &past, heads, Precision::Full));
     let d_out = random(&[b, seen, heads.n_heads * heads.head_dim], 14, 1.0);
     put("attention_vjp", attention_vjp(&qkv, &forward, heads, &d_out));
 
@@ -151,8 +157,8 @@ fn a_whole_attribution_is_the_same_by_compositions() {
         (DType::F16, &["qwen3"], 3e-2, 4e-2),
     ] {
         for name in models {
-            let (decoder, ids, n) = load(name, dtype);
-            let (exact, ..) = load(name, if dtype == DType::F64 { DType::F64 } else { DType::F32 });
+            let (exact, ids, n) = load(name, if dtype == DType::F64 { DType::F64 } else { DType::F32 });
+            let decoder = composed_only(|| load(name, dtype).0);
             for attributed_fn in [AttributedFn::LogProb, AttributedFn::Logit] {
                 let want = attribute(&exact, &ids, n, attributed_fn).unwrap();
                 let got = composed_only(|| attribute(&decoder, &ids, n, attributed_fn).unwrap());

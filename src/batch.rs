@@ -1,0 +1,185 @@
+//! Many samples: which run together, and which share a prompt.
+//!
+//! A row does not depend on the others: prompt and text always go through the model apart ([`Past`](crate::model::past)), a
+//! sample's arithmetic does not depend on the number of threads, and what is decided here is only when a sample runs.
+
+use std::{
+    collections::HashMap,
+    ops::ControlFlow,
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+};
+
+use crate::{
+    plan::{Footprint, Limits},
+    sample::{Sample, Task},
+    scorer::{Scorer, Settings, Workspace},
+    table::Row,
+};
+
+/// How far ahead of the first unfinished sample others with the same prompt are looked for: rows are given out in the
+/// order of the input, so a reader waits for as many.
+const LOOK_AHEAD: usize = 256;
+
+/// Most samples that one worker takes at once: beyond it there is little left to share, and other workers may be idle.
+const MOST_TOGETHER: usize = 32;
+
+/// Models and what they shall compute.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// Every sample is scored by all of them.
+    pub scorers: &'a [Scorer],
+    /// What is computed, and how.
+    pub settings: &'a Settings,
+}
+
+impl Batch<'_> {
+    /// Scores all samples and calls `done` with each one's index and columns as soon as they are there, on the caller's
+    /// thread. Samples with one prompt follow each other; the order is otherwise the input's. A `done` that breaks ends
+    /// the run; no further sample is begun.
+    ///
+    /// With attribution, one sample at a time has all threads for its targets. Without, each thread has a sample of its
+    /// own. Neither changes a row.
+    pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
+        let n_threads = rayon::current_num_threads();
+        let side_by_side = !self.settings.features.needs_attribution()
+            && n_threads > 1
+            && self.scorers.iter().all(|scorer| scorer.decoder.device().is_cpu());
+        let together = units(samples, if side_by_side { MOST_TOGETHER } else { LOOK_AHEAD });
+        let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
+        // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
+        // begins another sample while it waits for a part of this one.
+        let pools = (1..=n_workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+        match pools.collect::<Result<Vec<_>, _>>() {
+            Ok(pools) if n_workers > 1 => {
+                let too_large = self.side_by_side(samples, &together, &pools, &mut done)?;
+                drop(pools);
+                self.one_by_one(samples, &[too_large], &mut done)
+            }
+            _ => self.one_by_one(samples, &together, &mut done),
+        }
+    }
+
+    fn workspaces(&self, sharers: usize) -> Vec<Workspace> {
+        let weights: Vec<u64> = self.scorers.iter().map(|s| Footprint::of(&s.decoder).weights()).collect();
+        let all: u64 = weights.iter().sum();
+        let limits =
+            |own: &u64| Limits { max_bytes: self.settings.max_memory, others: all - own, sharers, ..Limits::default() };
+        weights.iter().map(|own| Workspace::new(limits(own))).collect()
+    }
+
+    /// All scorers' columns; none if a share of the memory is too small for the sample.
+    fn columns(&self, sample: &Sample, workspaces: &mut [Workspace]) -> Option<Row> {
+        let mut columns = Row::new();
+        for (scorer, workspace) in self.scorers.iter().zip(workspaces) {
+            columns.extend(scorer.columns(sample, self.settings, workspace)?);
+        }
+        Some(columns)
+    }
+
+    fn one_by_one<B>(
+        &self,
+        samples: &[&Sample],
+        units: &[Vec<usize>],
+        done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut workspaces = self.workspaces(1);
+        for &index in units.iter().flatten() {
+            if let Some(columns) = self.columns(samples[index], &mut workspaces) {
+                done(index, columns)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A worker for every pool. Returns the samples that need more memory than a worker's share.
+    fn side_by_side<B>(
+        &self,
+        samples: &[&Sample],
+        units: &[Vec<usize>],
+        pools: &[rayon::ThreadPool],
+        done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
+    ) -> ControlFlow<B, Vec<usize>> {
+        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (sender, finished) = mpsc::channel();
+        let work = |sender: mpsc::Sender<(usize, Option<Row>)>| {
+            let mut workspaces = self.workspaces(pools.len());
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for &index in unit {
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let row = self.columns(samples[index], &mut workspaces);
+                    // the receiver has gone only if the run has ended
+                    if sender.send((index, row)).is_err() {
+                        return;
+                    }
+                }
+            }
+        };
+        let mut too_large = Vec::new();
+        std::thread::scope(|scope| {
+            for pool in pools {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move || pool.install(|| work(sender)));
+            }
+            drop(sender);
+            for (index, row) in finished {
+                match row {
+                    None => too_large.push(index),
+                    Some(row) => {
+                        if let ControlFlow::Break(value) = done(index, row) {
+                            stopped.store(true, Ordering::Relaxed);
+                            return ControlFlow::Break(value);
+                        }
+                    }
+                }
+            }
+            too_large.sort_unstable();
+            ControlFlow::Continue(too_large)
+        })
+    }
+}
+
+/// Samples that probably have the same prompt, at most `most` of them, and all within a window of the input.
+fn units(samples: &[&Sample], most: usize) -> Vec<Vec<usize>> {
+    let mut units: Vec<Vec<usize>> = Vec::new();
+    for (window, some) in samples.chunks(LOOK_AHEAD).enumerate() {
+        let mut open: HashMap<(Task, &str), usize> = HashMap::new();
+        for (i, sample) in some.iter().enumerate() {
+            let key = (sample.task, sample.diff.as_str());
+            let place = match open.get(&key) {
+                Some(&place) if units[place].len() < most => place,
+                _ => {
+                    units.push(Vec::new());
+                    open.insert(key, units.len() - 1);
+                    units.len() - 1
+                }
+            };
+            units[place].push(window * LOOK_AHEAD + i);
+        }
+    }
+    units
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_with_one_diff_follow_each_other_within_a_window() {
+        let of = |diffs: &[&str]| diffs.iter().map(|diff| Sample::new("", diff, "t")).collect::<Vec<_>>();
+        let mut samples = of(&["a", "b", "a", "a", "b", "c"]);
+        samples[3].task = Task::Commit;
+        let samples: Vec<&Sample> = samples.iter().collect();
+        assert_eq!(units(&samples, 32), [vec![0, 2], vec![1, 4], vec![3], vec![5]]);
+        assert_eq!(units(&samples, 1), [[0], [1], [2], [3], [4], [5]]);
+
+        let many = of(&["a"; LOOK_AHEAD + 40]);
+        let units = units(&many.iter().collect::<Vec<_>>(), 200);
+        assert_eq!(units.iter().map(Vec::len).collect::<Vec<_>>(), [200, 56, 40]);
+        assert!(units.iter().flatten().copied().eq(0..LOOK_AHEAD + 40));
+    }
+}

@@ -1,0 +1,532 @@
+//! Matrix products on the CPU: rows of a left-hand side against panels of 64 columns of a right-hand side.
+//!
+//! The right-hand side of a layer is packed once and used by every row that passes; the left-hand side is read as it lies.
+//! What is multiplied is an [`Element`]: f32, f64, or bf16 pairs that are accumulated in f32 ([`Bf16`]). Tiles of 6 rows and 64
+//! columns live in registers; on processors with AVX-512 they are written with its intrinsics, elsewhere with loops that the
+//! compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
+//! neither on batches nor on threads.
+
+use std::{borrow::Cow, ops::Range};
+
+use rayon::prelude::*;
+
+use super::simd::{Real, vectorised};
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+/// Columns of a panel: four vectors of sixteen f32.
+pub(crate) const PANEL: usize = 64;
+/// Rows of a tile; with four vectors a row this leaves registers for the operands.
+const TILE_ROWS: usize = 6;
+/// Most words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2
+/// cache. Longer reductions are cut into equal blocks.
+const BLOCK_STEPS: usize = 768;
+/// Rows that go through all panels together.
+pub(crate) const BLOCK_ROWS: usize = 96;
+
+/// What is multiplied, how it is stored, and what it is accumulated in.
+pub(crate) trait Element: Copy + Send + Sync + 'static {
+    /// Inputs and results, and the accumulator.
+    type Real: Real;
+    /// What is loaded at once: one element, or two neighbours of the reduction.
+    type Word: Copy + Default + Send + Sync + std::fmt::Debug;
+    /// Elements of the reduction in a word.
+    const PER_WORD: usize;
+
+    /// A word of neighbours in the reduction; the second is ignored where a word holds one.
+    fn word(first: Self::Real, second: Self::Real) -> Self::Word;
+    /// The elements of a word; the second is zero where a word holds one.
+    fn elements(word: Self::Word) -> [Self::Real; 2];
+    /// A matrix whose rows are reduced, as words; rows `stride` apart, the result's stride beside it.
+    fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [Self::Word]>, usize);
+    /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
+    fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [Self::Word]>, usize);
+    /// `acc + first * first + second * second`.
+    fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
+    /// Works a tile out with intrinsics; `false` where this processor has none for it.
+    ///
+    /// # Safety
+    /// As [`Tile`] demands.
+    unsafe fn tile(tile: &Tile<Self>) -> bool;
+}
+
+/// Marks products of operands rounded to bf16, two to a word, accumulated in f32.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bf16;
+
+macro_rules! whole_word {
+    ($t:ty, |$tile:ident| $intrinsics:expr) => {
+        impl Element for $t {
+            type Real = $t;
+            type Word = $t;
+            const PER_WORD: usize = 1;
+
+            #[inline(always)]
+            fn word(first: $t, _: $t) -> $t {
+                first
+            }
+            #[inline(always)]
+            fn elements(word: $t) -> [$t; 2] {
+                [word, 0.0]
+            }
+            fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Cow<'_, [$t]>, usize) {
+                (Cow::Borrowed(x), stride)
+            }
+            fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Cow<'_, [$t]>, usize) {
+                (Cow::Borrowed(x), stride)
+            }
+            #[inline(always)]
+            fn multiply_add(acc: $t, a: $t, b: $t) -> $t {
+                acc + a * b
+            }
+            unsafe fn tile($tile: &Tile<Self>) -> bool {
+                $intrinsics
+            }
+        }
+    };
+}
+
+whole_word!(f64, |_tile| false);
+whole_word!(f32, |tile| {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the instructions; the caller vouches for the tile.
+        unsafe { avx512::f32_tile(tile) };
+        return true;
+    }
+    let _ = tile;
+    false
+});
+
+/// The nearest bf16, ties to even, in the low half.
+#[inline(always)]
+fn round_to_bf16(x: f32) -> u32 {
+    let bits = x.to_bits();
+    bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16
+}
+
+impl Element for Bf16 {
+    type Real = f32;
+    type Word = u32;
+    const PER_WORD: usize = 2;
+
+    #[inline(always)]
+    fn word(first: f32, second: f32) -> u32 {
+        round_to_bf16(first) | round_to_bf16(second) << 16
+    }
+
+    #[inline(always)]
+    fn elements(word: u32) -> [f32; 2] {
+        [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
+    }
+
+    fn row_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [u32]>, usize) {
+        let steps = cols.div_ceil(2);
+        let mut words = vec![0_u32; rows * steps];
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
+                    let row = &x[i * stride..][..cols];
+                    let (pairs, rest) = row.as_chunks::<2>();
+                    for (word, pair) in words.iter_mut().zip(pairs) {
+                        *word = Self::word(pair[0], pair[1]);
+                    }
+                    if let [last] = rest {
+                        words[steps - 1] = Self::word(*last, 0.0);
+                    }
+                }
+            },
+        );
+        (Cow::Owned(words), steps)
+    }
+
+    fn column_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [u32]>, usize) {
+        let mut words = vec![0_u32; rows.div_ceil(2) * cols];
+        vectorised(
+            #[inline(always)]
+            || {
+                for (p, words) in words.chunks_exact_mut(cols.max(1)).enumerate() {
+                    let first = &x[2 * p * stride..][..cols];
+                    if 2 * p + 1 < rows {
+                        let second = &x[(2 * p + 1) * stride..][..cols];
+                        for ((word, &a), &b) in words.iter_mut().zip(first).zip(second) {
+                            *word = Self::word(a, b);
+                        }
+                    } else {
+                        for (word, &a) in words.iter_mut().zip(first) {
+                            *word = Self::word(a, 0.0);
+                        }
+                    }
+                }
+            },
+        );
+        (Cow::Owned(words), cols)
+    }
+
+    #[inline(always)]
+    fn multiply_add(acc: f32, a: u32, b: u32) -> f32 {
+        let ([a0, a1], [b0, b1]) = (Self::elements(a), Self::elements(b));
+        acc + a0 * b0 + a1 * b1
+    }
+
+    unsafe fn tile(tile: &Tile<Self>) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if has_bf16_products() {
+            // SAFETY: the processor has the instructions; the caller vouches for the tile.
+            unsafe { avx512::bf16_tile(tile) };
+            return true;
+        }
+        let _ = tile;
+        false
+    }
+}
+
+/// Whether this processor multiplies bf16 pairs in one instruction (AVX512-BF16). Without it bf16 products are worked out
+/// element by element and are slower than f32.
+pub fn has_bf16_products() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The left-hand side of a product: `rows x steps` words at any strides.
+pub(crate) struct Left<'a, E: Element> {
+    words: Cow<'a, [E::Word]>,
+    rows: usize,
+    steps: usize,
+    row_stride: usize,
+    step_stride: usize,
+}
+
+impl<'a, E: Element> Left<'a, E> {
+    /// `x` `[rows, cols]`, rows `stride` apart, reduced over its columns.
+    pub(crate) fn rows(x: &'a [E::Real], rows: usize, cols: usize, stride: usize) -> Self {
+        assert!(rows == 0 || (rows - 1) * stride + cols <= x.len(), "matrix view out of bounds");
+        let (words, row_stride) = E::row_words(x, rows, cols, stride);
+        Left { words, rows, steps: cols.div_ceil(E::PER_WORD), row_stride, step_stride: 1 }
+    }
+
+    /// The transpose of a matrix, reduced over its rows.
+    pub(crate) fn transposed(x: &'a Columns<'_, E>) -> Self {
+        Left { words: Cow::Borrowed(&x.words), rows: x.cols, steps: x.steps, row_stride: 1, step_stride: x.stride }
+    }
+}
+
+/// A matrix that is reduced over its rows: the right-hand side as it lies, or the transposed left one.
+pub(crate) struct Columns<'a, E: Element> {
+    words: Cow<'a, [E::Word]>,
+    steps: usize,
+    cols: usize,
+    stride: usize,
+}
+
+impl<'a, E: Element> Columns<'a, E> {
+    /// `x` `[rows, cols]`, rows `stride` apart.
+    pub(crate) fn new(x: &'a [E::Real], rows: usize, cols: usize, stride: usize) -> Self {
+        assert!(rows == 0 || (rows - 1) * stride + cols <= x.len(), "matrix view out of bounds");
+        let (words, stride) = E::column_words(x, rows, cols, stride);
+        Columns { words, steps: rows.div_ceil(E::PER_WORD), cols, stride }
+    }
+
+    /// The words, to be kept for [`Columns::kept`]; none where they are the matrix itself.
+    pub(crate) fn into_kept(self) -> Option<Vec<E::Word>> {
+        match self.words {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(words) => Some(words),
+        }
+    }
+
+    /// As [`Columns::new`] with what [`Columns::into_kept`] gave for that matrix.
+    pub(crate) fn kept(
+        kept: Option<&'a [E::Word]>,
+        x: &'a [E::Real],
+        rows: usize,
+        cols: usize,
+        stride: usize,
+    ) -> Columns<'a, E> {
+        match kept {
+            None => Columns::new(x, rows, cols, stride),
+            Some(words) => {
+                Columns { words: Cow::Borrowed(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols }
+            }
+        }
+    }
+
+    /// From a column on.
+    pub(crate) fn at_column(&self, column: usize) -> Columns<'_, E> {
+        let words = Cow::Borrowed(&self.words[column.min(self.words.len())..]);
+        Columns { words, cols: self.cols - column, ..*self }
+    }
+
+    /// Rows `rows.start..rows.end`, where the start is even, and the first `cols` columns.
+    pub(crate) fn part(&self, rows: Range<usize>, cols: usize) -> Columns<'_, E> {
+        debug_assert!(rows.start.is_multiple_of(E::PER_WORD));
+        let (first, last) = (rows.start / E::PER_WORD, rows.end.div_ceil(E::PER_WORD));
+        Columns {
+            words: Cow::Borrowed(&self.words[first * self.stride..]),
+            steps: last - first,
+            cols,
+            stride: self.stride,
+        }
+    }
+
+    /// As the right-hand side of a product.
+    pub(crate) fn right(&self) -> Right<'_, E> {
+        Right { words: &self.words, steps: self.steps, cols: self.cols, panel_stride: PANEL, step_stride: self.stride }
+    }
+}
+
+/// A right-hand side in panels of [`PANEL`] columns: `[panels, steps, PANEL]` words, zeros after the last column and step.
+#[derive(Debug, Clone)]
+pub(crate) struct Packed<E: Element> {
+    words: Vec<E::Word>,
+    /// Elements that are reduced over.
+    pub(crate) inputs: usize,
+    /// Columns of the product.
+    pub(crate) outputs: usize,
+}
+
+impl<E: Element> Packed<E> {
+    fn steps(&self) -> usize {
+        self.inputs.div_ceil(E::PER_WORD)
+    }
+
+    fn empty(inputs: usize, outputs: usize) -> Self {
+        let words = vec![E::Word::default(); outputs.div_ceil(PANEL) * inputs.div_ceil(E::PER_WORD) * PANEL];
+        Packed { words, inputs, outputs }
+    }
+
+    /// The right-hand side of `x Wᵀ` for `w` `[outputs, inputs]`, rows `stride` apart.
+    pub(crate) fn of_rows(w: &[E::Real], outputs: usize, inputs: usize, stride: usize) -> Self {
+        assert!(outputs == 0 || (outputs - 1) * stride + inputs <= w.len(), "matrix view out of bounds");
+        let mut packed = Self::empty(inputs, outputs);
+        let steps = packed.steps();
+        packed.for_panels(|j, panel| {
+            for (c, row) in (j * PANEL..outputs.min((j + 1) * PANEL)).enumerate() {
+                let row = &w[row * stride..][..inputs];
+                for p in 0..steps {
+                    let second = row.get(p * E::PER_WORD + 1).copied().unwrap_or_default();
+                    panel[p * PANEL + c] = E::word(row[p * E::PER_WORD], second);
+                }
+            }
+        });
+        packed
+    }
+
+    /// The right-hand side of `dy W`, from that of `x Wᵀ`.
+    pub(crate) fn transposed(&self) -> Self {
+        self.transposed_part(0..self.outputs)
+    }
+
+    /// The same for some rows of `W` only; the first is a multiple of [`PANEL`].
+    pub(crate) fn transposed_part(&self, rows: Range<usize>) -> Self {
+        debug_assert!(rows.start.is_multiple_of(PANEL));
+        let mut out = Self::empty(rows.len(), self.inputs);
+        let (steps, out_steps) = (self.steps(), out.steps());
+        let words = &self.words[rows.start / PANEL * steps * PANEL..];
+        // columns j*PANEL.. of the transpose are inputs j*PANEL.. of this one: a run of its steps
+        out.for_panels(|j, panel| {
+            let first = j * PANEL / E::PER_WORD;
+            let last = steps.min((j + 1) * PANEL / E::PER_WORD);
+            for p in 0..out_steps {
+                let row = p * E::PER_WORD;
+                let at = (row / PANEL) * steps * PANEL + row % PANEL;
+                for (i, step) in (first..last).enumerate() {
+                    let words = &words[at + step * PANEL..];
+                    let a = E::elements(words[0]);
+                    if E::PER_WORD == 1 {
+                        panel[p * PANEL + i] = E::word(a[0], E::Real::default());
+                    } else {
+                        // the neighbour is a padding zero where the number of rows is odd: panels are even
+                        let b = E::elements(words[1]);
+                        panel[p * PANEL + 2 * i] = E::word(a[0], b[0]);
+                        panel[p * PANEL + 2 * i + 1] = E::word(a[1], b[1]);
+                    }
+                }
+            }
+        });
+        out
+    }
+
+    /// Calls `f(panel number, panel)` for all panels, in parallel.
+    fn for_panels(&mut self, f: impl Fn(usize, &mut [E::Word]) + Sync) {
+        let width = self.steps() * PANEL;
+        if width > 0 {
+            self.words.par_chunks_exact_mut(width).enumerate().for_each(|(j, panel)| f(j, panel));
+        }
+    }
+
+    /// One row of the `w` that [`Packed::of_rows`] was given, as it was rounded.
+    pub(crate) fn row(&self, row: usize, out: &mut [E::Real]) {
+        let steps = self.steps();
+        let at = (row / PANEL) * steps * PANEL + row % PANEL;
+        for (p, out) in out.chunks_mut(E::PER_WORD).enumerate() {
+            let elements = E::elements(self.words[at + p * PANEL]);
+            out.copy_from_slice(&elements[..out.len()]);
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn n_bytes(&self) -> usize {
+        std::mem::size_of_val(&self.words[..])
+    }
+
+    /// The whole of it.
+    pub(crate) fn right(&self) -> Right<'_, E> {
+        let steps = self.steps();
+        Right { words: &self.words, steps, cols: self.outputs, panel_stride: steps * PANEL, step_stride: PANEL }
+    }
+}
+
+/// The right-hand side of a product.
+#[derive(Clone, Copy)]
+pub(crate) struct Right<'a, E: Element> {
+    words: &'a [E::Word],
+    steps: usize,
+    cols: usize,
+    panel_stride: usize,
+    step_stride: usize,
+}
+
+impl<'a, E: Element> Right<'a, E> {
+    /// Some of the columns; the first is a multiple of [`PANEL`].
+    pub(crate) fn columns(self, range: Range<usize>) -> Self {
+        debug_assert!(range.start.is_multiple_of(PANEL) && range.end <= self.cols);
+        Right { words: &self.words[range.start / PANEL * self.panel_stride..], cols: range.len(), ..self }
+    }
+
+    /// Some of the elements that are reduced over; the first is even.
+    pub(crate) fn inputs(self, range: Range<usize>) -> Self {
+        debug_assert!(range.start.is_multiple_of(E::PER_WORD));
+        let (first, last) = (range.start / E::PER_WORD, range.end.div_ceil(E::PER_WORD));
+        Right { words: &self.words[first * self.step_stride..], steps: last - first, ..self }
+    }
+}
+
+/// Up to [`TILE_ROWS`] rows and [`PANEL`] columns of a product.
+///
+/// `a` must be readable at `i * a_row + p * a_step`, `b` at `p * b_step + j`, `c` writable at `i * c_row + j`, for all
+/// `i < rows`, `p < steps`, `j < cols`.
+pub(crate) struct Tile<E: Element> {
+    rows: usize,
+    cols: usize,
+    steps: usize,
+    a: *const E::Word,
+    a_row: usize,
+    a_step: usize,
+    b: *const E::Word,
+    b_step: usize,
+    c: *mut E::Real,
+    c_row: usize,
+    accumulate: bool,
+}
+
+/// The same with loops; `vectorised` compiles them for the vectors that there are.
+///
+/// # Safety
+/// As [`Tile`] demands.
+unsafe fn portable_tile<E: Element>(t: &Tile<E>) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for i in 0..t.rows {
+                let mut acc = [E::Real::default(); PANEL];
+                for p in 0..t.steps {
+                    // SAFETY: inside the operands, as the caller vouches.
+                    let (a, b) = unsafe {
+                        (
+                            *t.a.add(i * t.a_row + p * t.a_step),
+                            std::slice::from_raw_parts(t.b.add(p * t.b_step), t.cols),
+                        )
+                    };
+                    for (acc, &b) in acc.iter_mut().zip(b) {
+                        *acc = E::multiply_add(*acc, a, b);
+                    }
+                }
+                // SAFETY: row `i` of the result is ours to write.
+                let c = unsafe { std::slice::from_raw_parts_mut(t.c.add(i * t.c_row), t.cols) };
+                for (c, acc) in c.iter_mut().zip(acc) {
+                    *c = if t.accumulate { *c + acc } else { acc };
+                }
+            }
+        },
+    );
+}
+
+/// The result's first element, for tasks that write disjoint rectangles of it.
+struct Destination<T>(*mut T);
+// SAFETY: tasks write disjoint rectangles.
+unsafe impl<T> Sync for Destination<T> {}
+
+/// `c = left @ right`, or `c += left @ right` with `accumulate`; rows of `c` are `c_row` apart. In parallel where it is large and
+/// the caller is not already one of the pool's workers, who have a core each.
+pub(crate) fn product<E: Element>(
+    left: &Left<'_, E>,
+    right: Right<'_, E>,
+    c: &mut [E::Real],
+    c_row: usize,
+    accumulate: bool,
+) {
+    let (m, n, steps) = (left.rows, right.cols, left.steps);
+    assert_eq!(steps, right.steps, "matrix product of unlike shapes");
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!((m - 1) * c_row + n <= c.len(), "the result does not fit");
+    if steps > 0 {
+        let panels = n.div_ceil(PANEL);
+        let last_panel = (panels - 1) * right.panel_stride + (steps - 1) * right.step_stride + n - (panels - 1) * PANEL;
+        let last_left = (m - 1) * left.row_stride + (steps - 1) * left.step_stride + 1;
+        assert!(last_panel <= right.words.len() && last_left <= left.words.len(), "an operand is too short");
+    }
+    let c = Destination(c.as_mut_ptr());
+    let task = |rows: Range<usize>, cols: Range<usize>| {
+        let c = &c;
+        let block = steps.div_ceil(steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
+        for first in (0..steps.max(1)).step_by(block) {
+            let steps = block.min(steps - first.min(steps));
+            for j in cols.clone().step_by(PANEL) {
+                for i in rows.clone().step_by(TILE_ROWS) {
+                    // SAFETY: the assertions above cover the last element of every operand, and rectangles are disjoint.
+                    unsafe {
+                        let tile = Tile::<E> {
+                            rows: TILE_ROWS.min(rows.end - i),
+                            cols: PANEL.min(cols.end - j),
+                            steps,
+                            a: left.words.as_ptr().add(i * left.row_stride + first * left.step_stride),
+                            a_row: left.row_stride,
+                            a_step: left.step_stride,
+                            b: right.words.as_ptr().add(j / PANEL * right.panel_stride + first * right.step_stride),
+                            b_step: right.step_stride,
+                            c: c.0.add(i * c_row + j),
+                            c_row,
+                            accumulate: accumulate || first > 0,
+                        };
+                        if !E::tile(&tile) {
+                            portable_tile(&tile);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let alone = rayon::current_num_threads() == 1 || rayon::current_thread_index().is_some();
+    if alone || m * n * steps < 1 << 18 {
+        for i in (0..m).step_by(BLOCK_ROWS) {
+            task(i..m.min(i + BLOCK_ROWS), 0..n);
+        }
+    } else {
+        let wide = PANEL * 8;
+        let (down, across) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(wide));
+        (0..down * across).into_par_iter().for_each(|t| {
+            let (i, j) = (t % down * BLOCK_ROWS, t / down * wide);
+            task(i..m.min(i + BLOCK_ROWS), j..n.min(j + wide));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

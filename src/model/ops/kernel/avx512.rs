@@ -1,0 +1,94 @@
+//! Tiles in AVX-512 registers: one accumulator a row and vector, one broadcast a row and step.
+
+use std::arch::x86_64::*;
+
+use super::{Bf16, Tile};
+
+macro_rules! tile {
+    ($name:ident, $inner:ident, $element:ty, $features:literal, $zero:expr, $load:expr, $broadcast:expr, $step:expr) => {
+        /// # Safety
+        /// As [`Tile`] demands, on a processor with the instructions named.
+        pub(super) unsafe fn $name(t: &Tile<$element>) {
+            macro_rules! rows {
+                ($vectors:literal) => {
+                    match t.rows {
+                        1 => $inner::<1, $vectors>(t),
+                        2 => $inner::<2, $vectors>(t),
+                        3 => $inner::<3, $vectors>(t),
+                        4 => $inner::<4, $vectors>(t),
+                        5 => $inner::<5, $vectors>(t),
+                        _ => $inner::<6, $vectors>(t),
+                    }
+                };
+            }
+            // SAFETY: passed on from the caller.
+            unsafe {
+                match t.cols.div_ceil(16) {
+                    1 => rows!(1),
+                    2 => rows!(2),
+                    3 => rows!(3),
+                    _ => rows!(4),
+                }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        unsafe fn $inner<const ROWS: usize, const VECTORS: usize>(t: &Tile<$element>) {
+            // lanes of the last vector that are columns
+            let last: __mmask16 = 0xffff >> (16 * VECTORS - t.cols);
+            let mask = |v: usize| if v + 1 == VECTORS { last } else { 0xffff };
+            // SAFETY: the caller vouches for every address; masked lanes are not touched.
+            unsafe {
+                let mut acc = [[_mm512_setzero_ps(); VECTORS]; ROWS];
+                for p in 0..t.steps {
+                    let mut b = [$zero; VECTORS];
+                    for v in 0..VECTORS {
+                        b[v] = $load(mask(v), t.b.add(p * t.b_step + 16 * v));
+                    }
+                    for i in 0..ROWS {
+                        let a = $broadcast(*t.a.add(i * t.a_row + p * t.a_step));
+                        for v in 0..VECTORS {
+                            acc[i][v] = $step(acc[i][v], a, b[v]);
+                        }
+                    }
+                }
+                for i in 0..ROWS {
+                    for v in 0..VECTORS {
+                        let c = t.c.add(i * t.c_row + 16 * v);
+                        let sum = if t.accumulate {
+                            _mm512_add_ps(_mm512_maskz_loadu_ps(mask(v), c), acc[i][v])
+                        } else {
+                            acc[i][v]
+                        };
+                        _mm512_mask_storeu_ps(c, mask(v), sum);
+                    }
+                }
+            }
+        }
+    };
+}
+
+tile!(
+    f32_tile,
+    f32_tile_of,
+    f32,
+    "avx512f",
+    _mm512_setzero_ps(),
+    |mask, at| _mm512_maskz_loadu_ps(mask, at),
+    |a| _mm512_set1_ps(a),
+    |acc, a, b| _mm512_fmadd_ps(a, b, acc)
+);
+tile!(
+    bf16_tile,
+    bf16_tile_of,
+    Bf16,
+    "avx512f,avx512bf16",
+    _mm512_setzero_si512(),
+    |mask, at: *const u32| _mm512_maskz_loadu_epi32(mask, at.cast()),
+    |a: u32| _mm512_set1_epi32(a.cast_signed()),
+    |acc, a: __m512i, b: __m512i| _mm512_dpbf16_ps(
+        acc,
+        std::mem::transmute::<__m512i, __m512bh>(a),
+        std::mem::transmute::<__m512i, __m512bh>(b)
+    )
+);

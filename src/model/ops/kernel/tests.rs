@@ -1,0 +1,154 @@
+//! Products in every layout against the triple loop.
+
+use candle_core::WithDType;
+
+use super::*;
+
+fn noise(n: usize, seed: f64) -> Vec<f64> {
+    (0..n).map(|i| ((i as f64 + seed) * 12.9898).sin() * 1.7).collect()
+}
+
+fn real<T: Real>(x: &[f64]) -> Vec<T> {
+    x.iter().map(|&v| T::from_f64(v)).collect()
+}
+
+/// Every way of writing a product, against the triple loop over operands rounded in the same way.
+///
+/// `bound` is relative to the sum of the products' magnitudes: the accumulator's rounding.
+fn check<E: Element>(bound: f64) {
+    // tiles of 1 to 6 rows, panels of 1 to 4 vectors with and without a rest, one step, odd and several blocks of steps
+    for (m, n, k) in [(1, 1, 1), (7, 64, 3), (13, 130, 65), (6, 17, 2049), (101, 33, 64), (5, 48, 7)] {
+        let (a, b) = (real::<E::Real>(&noise(m * (k + 2), 0.3)), real::<E::Real>(&noise(n * (k + 1), 0.9)));
+        let rounded = |v: E::Real| E::elements(E::word(v, E::Real::default()))[0].to_f64();
+        let mut want = vec![0.0; m * n];
+        let mut size = vec![0.0; m * n];
+        for i in 0..m {
+            for j in 0..n {
+                for l in 0..k {
+                    let product = rounded(a[i * (k + 2) + l]) * rounded(b[j * (k + 1) + l]);
+                    want[i * n + j] += product;
+                    size[i * n + j] += product.abs();
+                }
+            }
+        }
+        let compare = |what: &str, c: &[E::Real], row: usize, times: f64| {
+            for i in 0..m {
+                for j in 0..n {
+                    let (got, want) = (c[i * row + j].to_f64(), want[i * n + j] * times);
+                    let error = (got - want).abs() / (times * size[i * n + j]);
+                    assert!(error <= bound, "{what} {m} {n} {k} at ({i}, {j}): got {got}, want {want}, {error:e}");
+                }
+            }
+        };
+        let packed = Packed::<E>::of_rows(&b, n, k, k + 1);
+        let left = Left::<E>::rows(&a, m, k, k + 2);
+        let mut c = vec![E::Real::default(); m * (n + 3)];
+        product(&left, packed.right(), &mut c, n + 3, false);
+        compare("packed", &c, n + 3, 1.0);
+        product(&left, packed.right(), &mut c, n + 3, true);
+        compare("accumulated", &c, n + 3, 2.0);
+        assert!((0..m).all(|i| c[i * (n + 3) + n].to_f64() == 0.0), "the gap between rows was written");
+
+        // (b as it lies)ᵀ on the left, and the transpose of the transpose
+        let at: Vec<E::Real> = (0..k * m).map(|x| a[(x % m) * (k + 2) + x / m]).collect();
+        let bt: Vec<E::Real> = (0..k * n).map(|x| b[(x % n) * (k + 1) + x / n]).collect();
+        let (at, bt) = (Columns::<E>::new(&at, k, m, m), Columns::<E>::new(&bt, k, n, n));
+        let mut c = vec![E::Real::default(); m * n];
+        product(&Left::transposed(&at), bt.right(), &mut c, n, false);
+        compare("columns", &c, n, 1.0);
+        let again = packed.transposed();
+        assert_eq!((again.inputs, again.outputs), (n, k));
+        let mut row = vec![E::Real::default(); k];
+        let mut c = vec![E::Real::default(); m * n];
+        product(&left, again.transposed().right(), &mut c, n, false);
+        compare("transposed twice", &c, n, 1.0);
+        packed.row(n - 1, &mut row);
+        assert!(row.iter().zip(&b[(n - 1) * (k + 1)..]).all(|(r, &b)| r.to_f64() == rounded(b)), "row");
+        // (dy W) through the transposed panels: dy is b's columns, W is b
+        let dy = noise(m * n, 0.1);
+        let dy = real::<E::Real>(&dy);
+        let mut got = vec![E::Real::default(); m * k];
+        product(&Left::<E>::rows(&dy, m, n, n), again.right(), &mut got, k, false);
+        for (i, l) in [(0, 0), (m - 1, k - 1), (m / 2, k / 2)] {
+            let terms = (0..n).map(|j| rounded(dy[i * n + j]) * rounded(b[j * (k + 1) + l]));
+            let (want, size) = terms.fold((0.0, 0.0), |(w, s), t| (w + t, s + t.abs()));
+            assert!((got[i * k + l].to_f64() - want).abs() <= bound * size, "transposed {m} {n} {k}");
+        }
+    }
+}
+
+#[test]
+fn products_match_the_triple_loop() {
+    check::<f64>(1e-14);
+    check::<f32>(1e-5);
+    check::<Bf16>(1e-5);
+}
+
+#[test]
+fn loops_and_intrinsics_agree() {
+    let (m, n, k) = (6, 61, 130);
+    let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
+    fn both<E: Element<Real = f32>>(a: &[f32], b: &[f32], m: usize, n: usize, k: usize) -> f32 {
+        let (left, right) = (Left::<E>::rows(a, m, k, k), Packed::<E>::of_rows(b, n, k, k));
+        let (mut c, mut d) = (vec![0.0; m * n], vec![0.0; m * n]);
+        product(&left, right.right(), &mut c, n, false);
+        let tile = Tile::<E> {
+            rows: m,
+            cols: n,
+            steps: left.steps,
+            a: left.words.as_ptr(),
+            a_row: left.row_stride,
+            a_step: 1,
+            b: right.words.as_ptr(),
+            b_step: PANEL,
+            c: d.as_mut_ptr(),
+            c_row: n,
+            accumulate: false,
+        };
+        // SAFETY: the sizes are those of the operands made above.
+        unsafe { portable_tile(&tile) };
+        c.iter().zip(&d).map(|(c, d)| (c - d).abs()).fold(0.0, f32::max)
+    }
+    // sums of 130 products of at most 3: a few units in the last place
+    assert!(both::<f32>(&a, &b, m, n, k) < 1e-4);
+    assert!(both::<Bf16>(&a, &b, m, n, k) < 1e-4);
+}
+
+#[test]
+fn rounding_is_to_the_nearest_even() {
+    for x in [0.0_f32, -0.0, 1.0, 1.003_906_3, 1.011_718_8, -3.7e-39, 3.3e38, f32::INFINITY, 1.0 / 3.0, -2e-5] {
+        assert_eq!(round_to_bf16(x) as u16, half::bf16::from_f32(x).to_bits(), "{x}");
+    }
+}
+
+#[test]
+fn a_row_does_not_depend_on_the_rows_beside_it() {
+    let (m, n, k) = (200, 70, 1100);
+    let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
+    let right = Packed::<Bf16>::of_rows(&b, n, k, k);
+    let mut all = vec![0.0; m * n];
+    product(&Left::<Bf16>::rows(&a, m, k, k), right.right(), &mut all, n, false);
+    for i in [0, 95, 96, 199] {
+        let mut one = vec![0.0; n];
+        product(&Left::<Bf16>::rows(&a[i * k..], 1, k, k), right.right(), &mut one, n, false);
+        assert_eq!(one, all[i * n..][..n], "row {i}");
+    }
+}
+
+/// What makes rows of a table independent of the number of threads: they divide a product, never a sum.
+#[test]
+fn threads_do_not_change_a_bit() {
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    for (m, n, k) in [(33, 960, 576), (240, 1000, 576), (1, 49_152, 64), (300, 70, 1537)] {
+        let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
+        let right = Packed::<f32>::of_rows(&b, n, k, k);
+        let run = || {
+            let mut c = vec![0.0; m * n];
+            product(&Left::<f32>::rows(&a, m, k, k), right.right(), &mut c, n, false);
+            c
+        };
+        // outside the pool's workers a product divides itself among them, inside it does not
+        let divided = run();
+        assert!(pool(1).install(run) == divided && pool(3).install(run) == divided, "[{m}, {k}] x [{k}, {n}]");
+    }
+}

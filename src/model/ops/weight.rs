@@ -1,0 +1,200 @@
+//! The weight of a linear map, held the way its products want it.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::{
+    Host, composed, cpu, has_kernels,
+    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product},
+    on_cpu, rows,
+};
+
+/// Rows of a table that are packed anew at once.
+pub(crate) const TABLE_ROWS: usize = 4096;
+
+/// What the operands of matrix products on the CPU are rounded to. Everything between the products is worked out in the dtype of
+/// the tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// As they are: f32, or f64 in tests.
+    #[default]
+    Full,
+    /// bf16, accumulated in f32; tensors are f32.
+    Bf16,
+}
+
+impl Precision {
+    /// How a dtype that a user asks for is carried out on a device: what tensors are held in, and what products are rounded
+    /// to. On a CPU bf16 is the products'; one that cannot multiply it ([`has_bf16_products`]) works in f32.
+    pub fn of(dtype: DType, device: &Device) -> (DType, Precision) {
+        match (dtype, device) {
+            (DType::BF16, Device::Cpu) if has_bf16_products() => (DType::F32, Precision::Bf16),
+            (DType::BF16, Device::Cpu) => (DType::F32, Precision::Full),
+            _ => (dtype, Precision::Full),
+        }
+    }
+
+    /// The dtype's name for a user, given what tensors are held in.
+    pub fn name(self, tensors: DType) -> &'static str {
+        match self {
+            Precision::Full => tensors.as_str(),
+            Precision::Bf16 => DType::BF16.as_str(),
+        }
+    }
+}
+
+/// A weight `[N, K]` of `x Wᵀ`: panels for the CPU kernels, else the tensor itself.
+#[derive(Debug, Clone)]
+pub struct Weight {
+    pub(super) held: Held,
+    /// Whether it stands for the transpose of the held tensor.
+    transposed: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Held {
+    Tensor(Tensor),
+    F32(Arc<Packed<f32>>),
+    F64(Arc<Packed<f64>>),
+    Bf16(Arc<Packed<Bf16>>),
+}
+
+/// Runs the first expression with `$e` bound to the element and `$p` to the panels, the second with the tensor.
+macro_rules! with_panels {
+    ($weight:expr, $e:ident, $p:ident => $kernel:expr, $w:ident => $composed:expr) => {
+        match &$weight.held {
+            Held::F32($p) => {
+                type $e = f32;
+                $kernel
+            }
+            Held::F64($p) => {
+                type $e = f64;
+                $kernel
+            }
+            Held::Bf16($p) => {
+                type $e = Bf16;
+                $kernel
+            }
+            Held::Tensor($w) => $composed,
+        }
+    };
+}
+
+impl Weight {
+    /// Packs `w` `[N, K]` where there are kernels for its device and dtype.
+    pub fn new(w: &Tensor, precision: Precision) -> Result<Self> {
+        let w = w.contiguous()?;
+        let (n, k) = w.dims2()?;
+        let held = match (has_kernels(&w), w.dtype(), precision) {
+            (true, DType::F32, Precision::Full) => {
+                Held::F32(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
+            }
+            (true, DType::F32, Precision::Bf16) => {
+                Held::Bf16(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
+            }
+            (true, DType::F64, _) => Held::F64(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k))),
+            _ => Held::Tensor(w),
+        };
+        Ok(Weight { held, transposed: false })
+    }
+
+    /// A weight that takes the compositions on any device.
+    #[cfg(test)]
+    pub(super) fn composed(w: &Tensor) -> Self {
+        Weight { held: Held::Tensor(w.clone()), transposed: false }
+    }
+
+    /// The weight of the gradient: `dy W` is the linear map of `Wᵀ`. Panels are packed anew, a tensor is only looked at
+    /// differently.
+    pub fn transposed(&self) -> Self {
+        let held = match &self.held {
+            Held::F32(p) => Held::F32(Arc::new(p.transposed())),
+            Held::F64(p) => Held::F64(Arc::new(p.transposed())),
+            Held::Bf16(p) => Held::Bf16(Arc::new(p.transposed())),
+            Held::Tensor(w) => {
+                return Weight { held: Held::Tensor(w.clone()), transposed: !self.transposed };
+            }
+        };
+        Weight { held, transposed: false }
+    }
+
+    /// `x Wᵀ + b` for `x` `[.., K]` and `b` `[N]`; returns `[.., N]`.
+    pub fn linear(&self, x: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+        with_panels!(
+            self,
+            E, p => {
+                let (m, k) = rows(x)?;
+                if k != p.inputs {
+                    candle_core::bail!("rows of {k} elements were given to a weight that takes {}", p.inputs);
+                }
+                let xs = Host::new(x)?;
+                let mut y = vec![<E as Element>::Real::default(); m * p.outputs];
+                product(&Left::<E>::rows(xs.slice()?, m, k, k), p.right(), &mut y, p.outputs, false);
+                if let Some(b) = b {
+                    cpu::add_bias(&mut y, Host::new(b)?.slice()?);
+                }
+                on_cpu(y, x, p.outputs)
+            },
+            w => {
+                if !self.transposed {
+                    return composed::linear(x, w, b);
+                }
+                let y = composed::linear_vjp(x, w)?;
+                b.map_or(Ok(y.clone()), |b| y.broadcast_add(b))
+            }
+        )
+    }
+
+    /// `dy W` for `dy` `[R, N]`, a few rows of a table too large to be packed anew as a whole; returns `[R, K]`.
+    pub fn linear_vjp(&self, dy: &Tensor) -> Result<Tensor> {
+        with_panels!(
+            self,
+            E, p => {
+                let (m, n) = rows(dy)?;
+                let ds = Host::new(dy)?;
+                let ds: &[<E as Element>::Real] = ds.slice()?;
+                let mut out = vec![<E as Element>::Real::default(); m * p.inputs];
+                for first in (0..n).step_by(TABLE_ROWS) {
+                    let part = first..n.min(first + TABLE_ROWS);
+                    let left = Left::<E>::rows(&ds[first..], m, part.len(), n);
+                    product(&left, p.transposed_part(part).right(), &mut out, p.inputs, first > 0);
+                }
+                on_cpu(out, dy, p.inputs)
+            },
+            _w => self.transposed().linear(dy, None)
+        )
+    }
+
+    /// Rows of the weight as a table: `[R, K]`, rounded as the products see them.
+    ///
+    /// # Errors
+    /// A row beyond the last.
+    pub fn table_rows(&self, ids: &[u32]) -> Result<Tensor> {
+        with_panels!(
+            self,
+            E, p => {
+                let k = p.inputs;
+                let mut out = vec![<E as Element>::Real::default(); ids.len() * k];
+                for (&id, out) in ids.iter().zip(out.chunks_exact_mut(k.max(1))) {
+                    if id as usize >= p.outputs {
+                        candle_core::bail!("token {id} has no row in a table of {}", p.outputs);
+                    }
+                    p.row(id as usize, out);
+                }
+                Tensor::from_vec(out, (ids.len(), k), &Device::Cpu)
+            },
+            w => w.index_select(&Tensor::new(ids, w.device())?, 0)
+        )
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> usize {
+        with_panels!(self, E, p => Packed::<E>::n_bytes(p), w => w.elem_count() * w.dtype().size_in_bytes())
+    }
+
+    /// Where it is.
+    pub fn device(&self) -> &Device {
+        with_panels!(self, _E, _p => &Device::Cpu, w => w.device())
+    }
+}

@@ -1,0 +1,134 @@
+//! A prompt run once for all the texts that may follow it.
+//!
+//! Prompt and text always go through the blocks apart, even when a prompt has one text only: the prompt's rows are then
+//! computed by the same arithmetic whatever follows, and a text's rows whoever else shares the prompt, so that a row of a
+//! table does not depend on its neighbours.
+
+use candle_core::{Result, Tensor};
+
+use super::decoder::Decoder;
+
+/// What is kept of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// What the scores of a text need: keys, values, the last output row.
+    KeysValues,
+    /// Every block's input too, which gradients need.
+    LayerInputs,
+}
+
+/// P prompt rows that went through the blocks.
+#[derive(Debug)]
+pub struct Past {
+    ids: Vec<u32>,
+    /// Of each block: rotated keys and values `[P, 2 n_kv head_dim]`.
+    keys_values: Vec<Tensor>,
+    /// The last row `[1, H]` of the last block's output, which predicts the text's first token.
+    last: Tensor,
+    /// Every block's input `[P, H]`.
+    inputs: Option<Vec<Tensor>>,
+}
+
+impl Past {
+    /// Runs the tokens `ids`, at least one, through the blocks.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn new(decoder: &Decoder, ids: &[u32], keep: Keep) -> Result<Self> {
+        let mut keys_values = Vec::with_capacity(decoder.blocks().len());
+        let mut inputs = Vec::new();
+        let rotary = decoder.rotary(ids.len())?;
+        let mut x = decoder.embed(ids)?;
+        for block in decoder.blocks() {
+            let (y, own) = block.forward_after(&x, None, &rotary)?;
+            keys_values.push(own);
+            if keep == Keep::LayerInputs {
+                inputs.push(x);
+            }
+            x = y;
+        }
+        let last = x.narrow(0, ids.len() - 1, 1)?.copy()?;
+        let inputs = (keep == Keep::LayerInputs).then_some(inputs);
+        Ok(Past { ids: ids.to_vec(), keys_values, last, inputs })
+    }
+
+    /// Whether this is the past of the prompt `ids` with at least what `keep` says.
+    pub fn serves(&self, ids: &[u32], keep: Keep) -> bool {
+        self.ids == ids && (keep == Keep::KeysValues || self.inputs.is_some())
+    }
+
+    /// P, the number of rows.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are none; a [`Past`] always has some.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Runs the text's tokens `targets` `[T]` behind the prompt; `visit` is given every block's input, rows of the text
+    /// only. Returns the rows `[T, H]` of the last block's output that predict the targets.
+    fn run(&self, decoder: &Decoder, targets: &[u32], mut visit: impl FnMut(Tensor)) -> Result<Tensor> {
+        // the last token predicts nothing that is asked for
+        let ids = &targets[..targets.len().saturating_sub(1)];
+        if ids.is_empty() {
+            return Ok(self.last.clone());
+        }
+        let rotary = decoder.rotary(self.len() + ids.len())?.rows(self.len(), ids.len())?;
+        let mut x = decoder.embed(ids)?;
+        for (block, past) in decoder.blocks().iter().zip(&self.keys_values) {
+            let (y, _) = block.forward_after(&x, Some(past), &rotary)?;
+            visit(x);
+            x = y;
+        }
+        Tensor::cat(&[&self.last, &x], 0)
+    }
+
+    /// Rows `[T, H]` of the last block's output that predict the text's tokens `targets` `[T]`.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn predicting_rows(&self, decoder: &Decoder, targets: &[u32]) -> Result<Tensor> {
+        self.run(decoder, targets, drop)
+    }
+
+    /// As [`Past::predicting_rows`], and what gradients need of all `P + T - 1` visible rows.
+    ///
+    /// # Errors
+    /// A tensor operation failed, or the prompt was run without [`Keep::LayerInputs`].
+    pub fn layer_inputs(&self, decoder: &Decoder, targets: &[u32]) -> Result<(Tensor, LayerInputs<'_>)> {
+        let Some(prompt) = &self.inputs else {
+            candle_core::bail!("the prompt was run without keeping what gradients need");
+        };
+        let mut text = Vec::with_capacity(prompt.len());
+        let rows = self.run(decoder, targets, |x| text.push(x))?;
+        Ok((rows, LayerInputs { prompt, text }))
+    }
+}
+
+/// Every block's input over prompt and text, held in two parts because texts share the first.
+#[derive(Debug)]
+pub struct LayerInputs<'a> {
+    prompt: &'a [Tensor],
+    /// Empty for a text of one token, which no row of it predicts.
+    text: Vec<Tensor>,
+}
+
+impl LayerInputs<'_> {
+    /// The first `s` rows of block `layer`'s input, `[s, H]`; layer 0 is the embedded rows.
+    ///
+    /// # Errors
+    /// There are fewer rows.
+    pub fn rows(&self, layer: usize, s: usize) -> Result<Tensor> {
+        let prompt = &self.prompt[layer];
+        let p = prompt.dim(0)?;
+        if s <= p {
+            return prompt.narrow(0, 0, s);
+        }
+        match self.text.get(layer) {
+            Some(text) => Tensor::cat(&[prompt, &text.narrow(0, 0, s - p)?], 0),
+            None => candle_core::bail!("{s} rows are wanted and there are {p}"),
+        }
+    }
+}
