@@ -99,7 +99,8 @@ fn a_row_alone_is_the_row_in_a_batch() {
             assert_eq!(alone, together[i], "{features}");
         }
         let feature = if features == "attribution" { "attr_changed@llama_tied" } else { "logprob@llama_tied" };
-        assert_ne!(together[0][feature], together[3][feature], "texts are told apart");
+        // one diff, other texts
+        assert_ne!(together[0][feature], together[6][feature], "texts are told apart");
     }
 }
 

@@ -9,7 +9,7 @@ fn sample(i: usize, reference: Value) -> String {
     // Texts and diffs of different lengths, so that batches need padding.
     let diff = format!("-x = {i}\n+x = {}\n{}", i + 1, " y = x\n".repeat(i % 4));
     let text = format!("Rename x{} to something more descriptive.", " and y".repeat(i % 3));
-    let label = u8::from(i % 3 == 0);
+    let label = u8::from(i.is_multiple_of(3));
     let (generator, group) = (["a", "b"][i % 2], i / 2);
     format!(
         "{}\n",
