@@ -1,7 +1,8 @@
 //! Attribution against its floor: operations over the matrix-product rate measured in the same run.
 //!
-//! `cargo bench --bench attribution [-- N T LAYERS] [full|bf16]`: random weights in the layer shape of SmolLM2-135M, N prompt and T
-//! response tokens (default 238 and 43, the specification's example, with 6 of its 30 layers), in f32 and in bf16.
+//! `cargo bench --bench attribution [-- N T LAYERS] [f32|bf16]`: random weights in the layer shape of SmolLM2-135M, N
+//! prompt and T response tokens (default 238 and 43, the specification's example, with 6 of its 30 layers), in f32 and in
+//! bf16.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -9,33 +10,13 @@ mod shapes;
 
 use std::time::Instant;
 
-use candle_core::{DType, Device, Tensor};
-use veridiff::{
-    attribution::{AttributedFn, attribute},
-    model::{
-        decoder::Decoder,
-        ops::{Precision, Weight},
-    },
-};
+use candle_core::{DType, Device};
+use shapes::products;
+use veridiff::attribution::{AttributedFn, attribute};
 
 /// The program's allocator; the system's gives large buffers back and pays for their pages again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// GFLOP/s of the products that attribution is made of, both threads, best of several.
-fn matmul_rate(rows: usize, precision: Precision) -> f64 {
-    let random = |a: usize, b: usize| Tensor::randn(0f32, 1.0, (a, b), &Device::Cpu).unwrap();
-    let mut best = 0.0_f64;
-    for (n, k) in [(3072, 576), (576, 1536)] {
-        let (dy, w) = (random(rows, n), Weight::new(&random(k, n), precision).unwrap());
-        for _ in 0..8 {
-            let start = Instant::now();
-            std::hint::black_box(w.linear(&dy, None).unwrap());
-            best = best.max(2.0 * (rows * n * k) as f64 / start.elapsed().as_secs_f64() / 1e9);
-        }
-    }
-    best
-}
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
@@ -45,15 +26,15 @@ fn main() {
         _ => (238, 43, 6),
     };
     let config = shapes::smollm2_135m(layers, 4096);
-    let only = |name: &str| std::env::args().any(|a| a == name);
-    let decoders: Vec<Decoder> = [(Precision::Full, "bf16"), (Precision::Bf16, "full")]
+    let only = |dtype: DType| std::env::args().any(|a| a == dtype.as_str());
+    let decoders: Vec<_> = [(DType::F32, DType::BF16), (DType::BF16, DType::F32)]
         .into_iter()
-        .filter(|(_, other)| !only(other))
-        .map(|(precision, _)| shapes::random_decoder(&config, DType::F32, precision, &Device::Cpu).unwrap())
+        .filter(|&(_, other)| !only(other))
+        .map(|(dtype, _)| shapes::random_decoder(&config, dtype, &Device::Cpu).unwrap())
         .collect();
     let ids = shapes::some_ids(n, t, config.vocab_size);
     for (round, decoder) in (0..3).flat_map(|round| decoders.iter().map(move |decoder| (round, decoder))) {
-        let peak = matmul_rate(1024, decoder.precision());
+        let peak = products::layer_rate(&config, products::ROWS, decoder.precision()).unwrap() / 1e9;
         let start = Instant::now();
         std::hint::black_box(attribute(decoder, &ids, n, AttributedFn::Probability).unwrap());
         let seconds = start.elapsed().as_secs_f64();
@@ -61,9 +42,9 @@ fn main() {
             shapes::Operations::new(&config, decoder.n_block_parameters(), n, t);
         let rate = (linear + attention) / seconds / 1e9;
         println!(
-            "round {round} {:?}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {rate:.0} GFLOP/s; matmul peak \
+            "round {round} {}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {rate:.0} GFLOP/s; matmul peak \
              {peak:.0} GFLOP/s; share {:.0}%",
-            decoder.precision(),
+            decoder.precision().name(decoder.dtype()),
             linear / 1e12,
             attention / 1e12,
             100.0 * rate / peak

@@ -9,15 +9,11 @@ a forward pass over the tokens before it and a backward pass to their embeddings
 the row says so, and no ratio is made up.
 """
 
+import argparse
+import json
 import sys
-
-# Run as a script, this file's own folder comes first on the path and would hide the package `inseq` behind inseq.py.
-sys.path.pop(0)
-
-import argparse  # noqa: E402
-import json  # noqa: E402
-import time  # noqa: E402
-from pathlib import Path  # noqa: E402
+import time
+from pathlib import Path
 
 SHAPES = {
     "Llama-3.1-8B": dict(

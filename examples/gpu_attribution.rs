@@ -38,7 +38,7 @@ use veridiff::{
     model::{
         config::Config,
         decoder::Decoder,
-        ops::{self, GatedMlpGradient, Precision, Weight},
+        ops::{self, GatedMlpGradient, Weight},
         source::{ResolveOptions, resolve},
     },
     uncertainty::step_scores,
@@ -122,7 +122,7 @@ impl Bench {
         );
         {
             let config = if args.quick { smollm2_135m(layers, words) } else { llama_8b(layers, words) };
-            let decoder = random_decoder(&config, DType::BF16, Precision::Full, &self.device)?;
+            let decoder = random_decoder(&config, DType::BF16, &self.device)?;
             self.attribution("Llama-3.1-8B", &decoder, short, peak(DType::BF16), 3)?;
             self.scoring("Llama-3.1-8B", &decoder, short, peak(DType::BF16), 10)?;
             self.breakdown(&decoder, if args.quick { (2, 24) } else { (8, 1056) })?;
@@ -133,7 +133,7 @@ impl Bench {
         }
         let (layers, words) = if args.quick { (2, 512) } else { (30, 49_152) };
         for dtype in [DType::BF16, DType::F16, DType::F32] {
-            let decoder = random_decoder(&smollm2_135m(layers, words), dtype, Precision::Full, &self.device)?;
+            let decoder = random_decoder(&smollm2_135m(layers, words), dtype, &self.device)?;
             let size = if args.quick { (24, 4) } else { (238, 43) };
             self.attribution("SmolLM2-135M", &decoder, size, peak(dtype), 5)?;
             self.scoring("SmolLM2-135M", &decoder, size, peak(dtype), 30)?;
@@ -312,7 +312,7 @@ impl Bench {
     ) {
         let rate = operations / seconds;
         let gib = memory.map_or("-".to_owned(), |b| format!("{:.1}", b as f64 / f64::from(1 << 30)));
-        let dtype = decoder.dtype().as_str();
+        let dtype = decoder.precision().name(decoder.dtype());
         println!(
             "{:<22} {n:>5} {t:>4} {dtype:>5} {seconds:>9.4} {:>9.1} {:>5.0}% {gib:>7}",
             if what == "scoring" { format!("{name}, scoring") } else { name.to_owned() },
@@ -336,7 +336,7 @@ impl Bench {
             ops::HeadLayout { n_heads: c.num_attention_heads, n_kv_heads: c.num_key_value_heads, head_dim: c.head_dim };
         let random = |shape: &[usize]| Tensor::randn(0f32, 1.0, shape, &self.device)?.to_dtype(decoder.dtype());
         let q = heads.n_heads * heads.head_dim;
-        let weight = |out, input| Weight::new(&random(&[out, input])?, Precision::Full);
+        let weight = |out, input| Weight::new(&random(&[out, input])?, decoder.precision());
         let (down, gate, up, o) = (weight(h, f)?, weight(f, h)?, weight(f, h)?, weight(h, q)?);
         let mlp = GatedMlpGradient::new(&down, &gate, &up, &random(&[s, f])?, &random(&[s, f])?)?;
         let qkv_weight = weight(heads.width(), h)?;
@@ -365,7 +365,7 @@ impl Bench {
             let mut times = [0.0; 2];
             for (i, fused) in [true, false].into_iter().enumerate() {
                 ops::use_fused_kernels(fused);
-                let attention = ops::attention(&qkv, heads, true, Precision::Full)?;
+                let attention = ops::attention(&qkv, heads, true, decoder.precision())?;
                 let linearized = block.linearize(&x, &rotary)?;
                 let once = || -> Result<()> {
                     match name {
@@ -375,7 +375,7 @@ impl Bench {
                         "qkv" => drop(qkv_weight.linear(&d_qkv, None)?),
                         "rms_norm_vjp" => drop(ops::rms_norm_vjp(&x, &norm, 1e-5, &dy, &dy.copy()?)?),
                         "gated_mlp_vjp" => drop(mlp.vjp(&dy)?),
-                        "attention" => drop(ops::attention(&qkv, heads, true, Precision::Full)?),
+                        "attention" => drop(ops::attention(&qkv, heads, true, decoder.precision())?),
                         "attention_vjp" => drop(ops::attention_vjp(&qkv, &attention, heads, &d_out)?),
                         "rope_vjp" => drop(ops::rope_vjp(&d_qkv, &angles, &angles, heads)?),
                         "linearize" => drop(block.linearize(&x, &rotary)?),

@@ -10,6 +10,8 @@ use veridiff::model::{
     ops::Precision,
 };
 
+pub mod products;
+
 /// A Llama without biases, with an untied head.
 fn llama(hidden_size: usize, intermediate_size: usize, heads: (usize, usize), head_dim: usize) -> Config {
     Config {
@@ -37,6 +39,18 @@ pub fn smollm2_135m(num_hidden_layers: usize, vocab_size: usize) -> Config {
     Config { num_hidden_layers, vocab_size, tie_word_embeddings: true, ..llama(576, 1536, (9, 3), 64) }
 }
 
+/// The layers of Qwen2.5-0.5B, which has 24 of them and 151,936 words.
+pub fn qwen2_5_0_5b(num_hidden_layers: usize, vocab_size: usize) -> Config {
+    Config {
+        architecture: Architecture::Qwen2,
+        num_hidden_layers,
+        vocab_size,
+        tie_word_embeddings: true,
+        qkv_bias: true,
+        ..llama(896, 4864, (14, 2), 64)
+    }
+}
+
 /// The layers of Llama-3.1-8B, which has 32 of them and 128,256 words.
 pub fn llama_8b(num_hidden_layers: usize, vocab_size: usize) -> Config {
     Config { num_hidden_layers, vocab_size, ..llama(4096, 14336, (32, 8), 128) }
@@ -44,7 +58,7 @@ pub fn llama_8b(num_hidden_layers: usize, vocab_size: usize) -> Config {
 
 /// Draws every tensor when it is asked for, on the device, so that loading holds the model once: norms are ones, a matrix's
 /// entries have the variance that keeps its product's that of its input.
-struct RandomWeights;
+pub struct RandomWeights;
 
 impl SimpleBackend for RandomWeights {
     fn get(&self, shape: Shape, name: &str, _: Init, dtype: DType, device: &Device) -> Result<Tensor> {
@@ -64,9 +78,10 @@ impl SimpleBackend for RandomWeights {
     }
 }
 
-/// A model of random weights.
-pub fn random_decoder(config: &Config, dtype: DType, precision: Precision, device: &Device) -> Result<Decoder> {
-    let weights = VarBuilder::from_backend(Box::new(RandomWeights), dtype, device.clone());
+/// A model of random weights; [`Precision::of`] says how `dtype` is carried out on `device`.
+pub fn random_decoder(config: &Config, dtype: DType, device: &Device) -> Result<Decoder> {
+    let (tensors, precision) = Precision::of(dtype, device);
+    let weights = VarBuilder::from_backend(Box::new(RandomWeights), tensors, device.clone());
     Decoder::with_precision(config, &weights, precision)
 }
 

@@ -1,6 +1,6 @@
 """The reference stack: a GGUF file opened in transformers at full float32 precision, and Inseq run on it.
 
-Shared by `qwen_coder.py`, which writes fixtures, and `benches/inseq.py`, which measures; benches/requirements.txt lists
+Shared by `qwen_coder.py`, which writes fixtures, and `benches/cpu.py`, which measures; benches/requirements.txt lists
 the libraries.
 
 What a name means is defined by the program itself: N prompt tokens, T response tokens, an attribution matrix with N + T
