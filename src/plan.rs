@@ -170,7 +170,8 @@ impl Footprint {
         }
     }
 
-    /// The kernels of our own work tile by tile; compositions of candle's operations hold whole `[heads, S, S]` tensors.
+    /// The kernels of our own work tile by tile; compositions of candle's operations hold whole `[s, s]` tensors of the
+    /// query heads that share a key head.
     fn composed(&self) -> bool {
         self.on_gpu || !matches!(self.dtype, DType::F32 | DType::F64)
     }
@@ -186,12 +187,26 @@ impl Footprint {
         self.dtype.size_in_bytes() as u64
     }
 
+    /// Bytes of a number in the norms and softmaxes of the compositions, which are worked out in f32, or f64 for f64.
+    fn wide(&self) -> u64 {
+        self.element().max(4)
+    }
+
+    /// Query heads that share a key head; compositions take them through attention together, one key head at a time.
+    fn group(&self) -> u64 {
+        (self.config.num_attention_heads / self.config.num_key_value_heads.max(1)) as u64
+    }
+
     /// Bytes of attention over `queries` rows that see `keys` each, beside its inputs and outputs.
     fn attention(&self, queries: u64, keys: u64) -> u64 {
         let heads = self.config.num_attention_heads as u64;
         if self.composed() {
-            // scaled, masked, shifted and exponentiated scores are alive together in f32, then the probabilities
-            heads * queries * keys * (16 + self.element()) + 8 * keys * keys
+            let (_, _, o, _, kv) = self.widths();
+            // scores and probabilities, between them two copies in f32; the mask
+            let scores =
+                self.group() * queries * keys * 2 * (self.element() + self.wide()) + 2 * keys * keys * self.wide();
+            // the heads' outputs one by one before they are put together, queries by head; past and own keys and values
+            scores + (3 * queries * o + 2 * keys * kv) * self.element()
         } else {
             // tiles of 64 queries, the keys packed anew
             64 * keys * self.element() * heads.min(16) + keys * self.widths().4 * self.element()
@@ -207,8 +222,9 @@ impl Footprint {
     /// Bytes of one pass of `rows` rows through a block that keeps nothing, with attention to `keys` rows.
     fn forward(&self, rows: u64, keys: u64) -> u64 {
         let (h, f, o, w, _) = self.widths();
-        // f32 copies inside the composed norms and rotations
-        let copies = if self.composed() { 16 * h + 8 * w } else { 0 };
+        // gate with its activation; rotated heads before they are put beside the values; f32 copies in the heads' norms
+        let head_norms = if self.config.qk_norm { 3 * w * self.wide() } else { 0 };
+        let copies = if self.composed() { (f + 2 * w) * self.element() + head_norms } else { 0 };
         self.with_slack(rows * ((4 * h + 2 * w + o + 3 * f) * self.element() + copies)) + self.attention(rows, keys)
     }
 
@@ -232,22 +248,32 @@ impl Footprint {
     fn linearizing(&self, s: u64) -> u64 {
         let (h, f, o, _, _) = self.widths();
         let e = self.element();
-        let attention = self.attention(s, s) + s * o * e;
-        attention.max(self.with_slack(s * (2 * f + 2 * h) * e))
+        let (mut attention, mut derivatives) = (self.attention(s, s), self.with_slack(s * (2 * f + 2 * h) * e));
+        if self.composed() {
+            // every head's probabilities, put together; the derivatives' terms in f32
+            attention = attention.max(self.config.num_attention_heads as u64 * s * s * e);
+            derivatives += 7 * s * f * self.wide();
+        }
+        derivatives.max(attention + s * o * e)
     }
 
     /// Bytes that a chunk of `targets` targets over `s` rows works with inside a block.
     fn chunk(&self, targets: u64, s: u64) -> u64 {
         let (h, f, o, w, _) = self.widths();
-        let (e, heads) = (self.element(), self.config.num_attention_heads as u64);
+        let e = self.element();
         let head_norms = if self.config.qk_norm { w } else { 0 };
         let rows = targets * s;
         if self.composed() {
-            // f32 copies inside the norms; queries, keys and values by head and repeated for their groups; gradients of the
-            // scores in f32 before and after the softmax, scaled, and twice in the weights' dtype
-            let row = (3 * f + 5 * h + o + 2 * w + head_norms) * e;
-            let attention = rows * (4 * o * e) + targets * heads * s * s * (12 + 2 * e) + 2 * heads * s * s * 4;
-            rows * (row + 32 * h) + attention
+            // gradients at the block's three places and in between are alive throughout; beside them the largest of: hidden
+            // units before and after their derivatives; one key head of attention, with three f32 copies of its scores;
+            // what attention gave and its rotation, and then f32 copies inside a norm
+            let through = 4 * h * e;
+            let mlp = (2 * f + h) * e;
+            let scores = self.group() * s * (3 * self.wide() + 2 * e);
+            let attention = (o + 2 * w + 4 * self.group() * self.config.head_dim as u64) * e + scores;
+            let behind = (o + 4 * w) * e + 4 * h.max(head_norms) * self.wide();
+            let shared = self.group() * s * s * (self.wide() + e);
+            rows * (through + mlp.max(attention).max(behind)) + shared
         } else {
             // the feed-forward goes through in tiles; attention in tiles of 64 queries
             let row = (5 * h + 2 * o + 2 * w + head_norms) * e;

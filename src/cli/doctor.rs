@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Outcome, note, rows::print, scoring::ModelArgs};
 use crate::{
+    model::ops::fused_kernels_problem,
     plan::{Footprint, Lengths, Limits, Plan, PlanError, size},
     self_check::{self, GradientCheck},
 };
@@ -95,6 +96,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         let c = decoder.config();
         let footprint = Footprint::of(decoder);
         let limits = Limits { max_bytes: args.model.max_memory, ..Limits::default() };
+        // the checks have used the device, so that this is known
+        let slow = fused_kernels_problem().filter(|_| !decoder.device().is_cpu());
         let memory = Memory::plans(&footprint, c.max_position_embeddings, limits);
         if args.json {
             let value = json!({
@@ -109,6 +112,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
                 "threads": rayon::current_num_threads(),
                 "max_memory": args.model.max_memory,
                 "memory": { "typical": memory[0].json(), "longest": memory[1].json() },
+                "fused_kernels_problem": slow,
                 "gradient_checks": checks,
                 "passed": checks.iter().all(GradientCheck::passed),
             });
@@ -128,6 +132,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             print(&format!("  {key}: {value}\n"))?;
         }
         print(&format!("  weights {}, {} threads\n", size(footprint.weights()), rayon::current_num_threads()))?;
+        if let Some(problem) = slow {
+            print(&format!("  {problem}\n"))?;
+        }
         print(&match args.model.max_memory {
             Some(bytes) => format!("memory, at most {}:\n", size(bytes)),
             None => "memory, without a bound (--max-memory sets one):\n".to_owned(),

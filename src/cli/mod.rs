@@ -8,6 +8,7 @@ use crate::report::tables::printable;
 
 mod completions;
 mod demo;
+mod device;
 mod doctor;
 mod eval;
 mod explain;
@@ -103,7 +104,10 @@ fn report(error: &anyhow::Error) {
     for cause in error.chain().skip(1) {
         note(&format!("  caused by: {cause}"));
     }
-    if let Some(hint) = error.chain().find_map(hint_of).or_else(|| error.chain().find_map(path_hint)) {
+    // an error that is the context of another is found by its own type only
+    let usage = error.downcast_ref::<UsageError>().map(|error| error.hint.clone());
+    let hint = usage.or_else(|| error.chain().find_map(hint_of)).or_else(|| error.chain().find_map(path_hint));
+    if let Some(hint) = hint {
         note(&format!("hint: {hint}"));
     }
 }

@@ -147,7 +147,7 @@ impl ReferenceArgs {
 
     /// Loads the encoders and classifiers; `taken` are the names that scorers have.
     pub fn load(&self, choice: &Choice, model: &ModelArgs, taken: &[String]) -> anyhow::Result<References> {
-        let device = model.device()?;
+        let device = model.device.open()?;
         let mut files = model.resolve(choice.encoders.iter().chain(&choice.classifiers))?;
         make_names_distinct_from(&mut files, taken);
         let classifiers = files.split_off(choice.encoders.len());

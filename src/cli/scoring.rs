@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use candle_core::{DType, Device};
+use candle_core::DType;
 
-use super::{models::onto, note};
+use super::{device::DeviceChoice, models::onto, note};
 use crate::{
     Error,
     attribution::{AttributedFn, Fold},
@@ -31,7 +31,7 @@ pub struct ModelArgs {
     pub model: Vec<String>,
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu")]
-    pub device: String,
+    pub device: DeviceChoice,
     /// f32, f64, bf16 or f16; the checkpoint's own is never used silently
     #[arg(long, default_value = "f32")]
     pub dtype: String,
@@ -67,8 +67,9 @@ impl ModelArgs {
     /// Finds models that are named as scorers are, fetching what is missing.
     pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
         let specs: Vec<&String> = specs.into_iter().collect();
-        // Gigabytes are not fetched only to find that the last name is misspelt.
+        // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
         specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
+        self.device.open()?;
         let bar = super::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
         let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
@@ -90,7 +91,7 @@ impl ModelArgs {
         if self.max_memory.is_none() {
             return Ok(());
         }
-        let device = self.device()?;
+        let device = self.device.open()?;
         let footprints = files
             .iter()
             .map(|files| Ok(Footprint::new(&files.config()?, dtype, &device)))
@@ -105,7 +106,7 @@ impl ModelArgs {
 
     /// Loads one model in a dtype of the caller's.
     pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        let device = self.device()?;
+        let device = self.device.open()?;
         if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
             note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
         }
@@ -140,22 +141,6 @@ impl ModelArgs {
             "bf16" => DType::BF16,
             "f16" => DType::F16,
             other => bail!("unknown dtype `{other}`; one of f32, f64, bf16, f16"),
-        })
-    }
-
-    /// The device asked for.
-    pub fn device(&self) -> anyhow::Result<Device> {
-        let ordinal = |text: &str| text.parse::<usize>().with_context(|| format!("`{text}` is not a device number"));
-        if self.device == "cpu" {
-            return Ok(Device::Cpu);
-        }
-        let device = match self.device.split_once(':').unwrap_or((&self.device, "0")) {
-            ("cuda", n) => Device::new_cuda(ordinal(n)?),
-            ("metal", n) => Device::new_metal(ordinal(n)?),
-            _ => bail!("unknown device `{}`; one of cpu, cuda[:n], metal", self.device),
-        };
-        device.with_context(|| {
-            format!("cannot use the device `{}`; a GPU needs a build with --features cuda or metal", self.device)
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! On the CPU in f32 and f64 they are kernels of our own over slices (`cpu`, `attention`, `mlp`, all on the products of
 //! `kernel`); on any other device or dtype they are compositions of candle operations (`composed`) with the same
-//! meaning. A block never knows which, nor in which [`Precision`] products are worked out.
+//! meaning, which on CUDA devices use kernels of our own (`fused`) between the matrix products. A block never knows which, nor in which [`Precision`] products are worked out.
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
 
@@ -11,6 +11,8 @@ use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor
 mod attention;
 mod composed;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod fused;
 mod kernel;
 mod mlp;
 mod past;
@@ -64,6 +66,38 @@ impl HeadLayout {
     }
 }
 
+/// Whether operations on CUDA devices may use kernels of our own (they do unless told otherwise) or only candle's: for
+/// comparing the two. Without the feature `cuda` it does nothing.
+pub fn use_fused_kernels(on: bool) {
+    #[cfg(feature = "cuda")]
+    fused::enable(on);
+    #[cfg(not(feature = "cuda"))]
+    let _ = on;
+}
+
+/// Why operations on a CUDA device do without kernels of our own, if they do; known once such a device was used.
+pub fn fused_kernels_problem() -> Option<String> {
+    #[cfg(feature = "cuda")]
+    return fused::problem();
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Makes the thread's operations take the compositions, as a GPU's do.
+    static COMPOSED_ONLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether there are kernels for `x`'s device; their dtypes are the macro's below.
+fn has_kernels(x: &Tensor) -> bool {
+    #[cfg(test)]
+    if COMPOSED_ONLY.get() {
+        return false;
+    }
+    x.device().is_cpu()
+}
+
 /// A contiguous CPU tensor, borrowed as a slice.
 struct Host<'a> {
     storage: StorageRef<'a>,
@@ -94,12 +128,12 @@ impl<'a> Host<'a> {
 /// Runs the first expression with `$t` bound to f32 or f64 for such tensors on the CPU, the second one otherwise.
 macro_rules! dispatch {
     ($x:expr, $t:ident => $kernel:expr, $composed:expr) => {
-        match ($x.device(), $x.dtype()) {
-            (Device::Cpu, DType::F32) => {
+        match (has_kernels($x), $x.dtype()) {
+            (true, DType::F32) => {
                 type $t = f32;
                 $kernel
             }
-            (Device::Cpu, DType::F64) => {
+            (true, DType::F64) => {
                 type $t = f64;
                 $kernel
             }
@@ -144,7 +178,7 @@ pub fn rms_norm_vjp(x: &Tensor, w: &Tensor, eps: f64, dy: &Tensor, residual: &Te
             let dx = cpu::rms_norm_vjp::<T>(xs.slice()?, ws.slice()?, eps, ds.slice()?, rs.slice()?);
             on_cpu(dx, dy, w.elem_count())
         },
-        composed::rms_norm_vjp(x, w, eps, dy)?.add(residual)
+        composed::rms_norm_vjp(x, w, eps, dy, Some(residual))
     )
 }
 
@@ -209,7 +243,7 @@ impl GatedMlpGradient {
             (Held::Bf16(down), Held::Bf16(gate), Held::Bf16(up)) => on_panels!(down, gate, up),
             _ => {
                 let d_hidden = self.down.linear(dy, None)?;
-                let through = |weight: &Weight, d: &Tensor| weight.linear(&d_hidden.broadcast_mul(d)?, None);
+                let through = |weight: &Weight, d: &Tensor| weight.linear(&composed::rows_mul(d, &d_hidden)?, None);
                 through(&self.gate, &d_gate)? + through(&self.up, &d_up)?
             }
         }
@@ -318,10 +352,10 @@ pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precisi
             Ok(Attention { out: on_cpu(out, qkv, heads.n_heads * heads.head_dim)?, kept: kept.map($kept) })
         }};
     }
-    match (qkv.device(), qkv.dtype(), precision) {
-        (Device::Cpu, DType::F64, _) => kernel!(f64, Kept::F64),
-        (Device::Cpu, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
-        (Device::Cpu, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
+    match (has_kernels(qkv), qkv.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64, Kept::F64),
+        (true, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
         _ => {
             let (out, probabilities) = composed::attention(qkv, heads, keep)?;
             Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
@@ -339,11 +373,11 @@ pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision
             on_cpu(out, qkv, heads.n_heads * heads.head_dim)
         }};
     }
-    match (qkv.device(), qkv.dtype(), precision) {
-        (Device::Cpu, DType::F64, _) => kernel!(f64),
-        (Device::Cpu, DType::F32, Precision::Full) => kernel!(f32),
-        (Device::Cpu, DType::F32, Precision::Bf16) => kernel!(Bf16),
-        _ => past::attention_after_composed(qkv, past, heads),
+    match (has_kernels(qkv), qkv.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64),
+        (true, DType::F32, Precision::Full) => kernel!(f32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        _ => composed::attention_after(qkv, past, heads),
     }
 }
 

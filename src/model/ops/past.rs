@@ -1,6 +1,6 @@
 //! Causal attention of rows that follow others whose keys and values are already there.
 
-use candle_core::{D, DType, Result, Tensor, WithDType};
+use candle_core::WithDType;
 use rayon::prelude::*;
 
 use super::{
@@ -70,25 +70,4 @@ pub(super) fn attention_after<E: Element>(qkv: &[E::Real], past: &[E::Real], hea
         }
     }
     out
-}
-
-/// The same as a composition of candle operations, for GPUs and half precision.
-pub(super) fn attention_after_composed(qkv: &Tensor, past: &Tensor, heads: HeadLayout) -> Result<Tensor> {
-    let (nh, nkv, d) = (heads.n_heads, heads.n_kv_heads, heads.head_dim);
-    let (r, p) = (qkv.dim(0)?, past.dim(0)?);
-    let q = qkv.narrow(1, 0, nh * d)?.reshape((r, nh, d))?.transpose(0, 1)?.contiguous()?;
-    let own = qkv.narrow(1, nh * d, heads.past_width())?;
-    let keys_values = Tensor::cat(&[past, &own], 0)?;
-    let by_head = |start: usize| {
-        let x = keys_values.narrow(1, start * d, nkv * d)?.reshape((p + r, nkv, d))?.transpose(0, 1)?;
-        x.unsqueeze(1)?.expand((nkv, nh / nkv, p + r, d))?.contiguous()?.reshape((nh, p + r, d))
-    };
-    let (k, v) = (by_head(0)?, by_head(nkv)?);
-    let scores = (q.matmul(&k.transpose(1, 2)?.contiguous()?)?.to_dtype(DType::F32)? / (d as f64).sqrt())?;
-    let mask = Tensor::tril2(p + r, DType::F32, qkv.device())?.narrow(0, p, r)?;
-    // exactly zero where masked: the mask is added as a large negative number before the maximum is taken
-    let scores = scores.broadcast_add(&((mask - 1.0)? * 1e30)?)?;
-    let scores = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
-    let p = scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?.to_dtype(qkv.dtype())?;
-    p.matmul(&v)?.transpose(0, 1)?.contiguous()?.flatten_from(1)
 }

@@ -317,9 +317,10 @@ fn attention_after_a_past_is_the_last_rows_of_attention() {
             let what = format!("{n_rows} rows after {n_past}");
             // f64: sums in another order
             assert_near(&what, &attention_after(&rows, &past, heads, Precision::Full).unwrap(), &whole, 1e-13);
-            // the composition takes its softmax in f32
-            let composed = past::attention_after_composed(&f32s(&rows), &f32s(&past), heads).unwrap();
-            assert_near(&format!("{what}, composed"), &composed, &whole, 1e-5);
+            let composed = composed::attention_after(&rows, &past, heads).unwrap();
+            assert_near(&format!("{what}, composed"), &composed, &whole, 1e-13);
+            let composed = composed::attention_after(&f32s(&rows), &f32s(&past), heads).unwrap();
+            assert_near(&format!("{what}, composed in f32"), &composed, &whole, 1e-5);
             // eight bits of queries, keys, probabilities and values
             let rounded = attention_after(&f32s(&rows), &f32s(&past), heads, Precision::Bf16).unwrap();
             assert_near(&format!("{what}, bf16"), &rounded, &whole, 1e-2);
@@ -390,7 +391,7 @@ fn compositions_agree_with_the_kernels() {
         let zero = dy.zeros_like().unwrap();
         near("rms_norm", composed::rms_norm(&x, &wn, 1e-6), rms_norm(&x, &wn, 1e-6));
         let xs = first(&x, seen);
-        near("rms_norm_vjp", composed::rms_norm_vjp(&xs, &wn, 0.1, &dy), rms_norm_vjp(&xs, &wn, 0.1, &dy, &zero));
+        near("rms_norm_vjp", composed::rms_norm_vjp(&xs, &wn, 0.1, &dy, None), rms_norm_vjp(&xs, &wn, 0.1, &dy, &zero));
 
         let (gate, up) = (f32s(&noise(&[s, 37], 7, 6.0)), f32s(&noise(&[s, 37], 8, 6.0)));
         near("swiglu", composed::swiglu(&gate, &up), swiglu(&gate, &up));
@@ -465,7 +466,7 @@ fn extreme_rows_stay_finite() {
     let dy = f32s(&noise(&[b, s, 37], 2, 1.0));
     let eps = 1e-6;
     finite("rms_norm", &[rms_norm(&x, &w, eps), composed::rms_norm(&x, &w, eps)]);
-    finite("rms_norm_vjp", &[rms_norm_vjp(&x, &w, eps, &dy, &dy), composed::rms_norm_vjp(&x, &w, eps, &dy)]);
+    finite("rms_norm_vjp", &[rms_norm_vjp(&x, &w, eps, &dy, &dy), composed::rms_norm_vjp(&x, &w, eps, &dy, Some(&dy))]);
 
     let (gate, up) = (extreme(37), f32s(&noise(&[s, 37], 7, 6.0)));
     finite("swiglu", &[swiglu(&gate, &up), composed::swiglu(&gate, &up)]);
@@ -504,21 +505,6 @@ fn extreme_rows_stay_finite() {
         let want = 1.0 / (i + 1) as f64;
         assert!((even[i * s + i] - want).abs() < 1e-6 * want, "row {i}: {}", even[i * s + i]);
     }
-}
-
-/// Half precision has no kernel and takes the compositions through the same entry points.
-#[test]
-fn half_precision_takes_the_compositions() {
-    let (s, b, seen) = (70, 2, 66);
-    let half = |x: &Tensor| x.to_dtype(DType::BF16).unwrap();
-    let qkv = noise(&[s, HEADS.width()], 1, 1.0);
-    let d_out = noise(&[b, seen, 84], 2, 1.0);
-    let forward = attention(&half(&qkv), HEADS, true).unwrap();
-    assert_eq!(forward.out.dtype(), DType::BF16);
-    let got = attention_vjp(&half(&qkv), &forward, HEADS, &half(&d_out)).unwrap();
-    let want = attention_vjp(&qkv, &attention(&qkv, HEADS, true).unwrap(), HEADS, &d_out).unwrap();
-    // bfloat16 has 8 bits: inputs, probabilities, differences and outputs each round by up to 2^-9
-    assert_near("attention_vjp", &got, &want, 3e-2);
 }
 
 /// Rounding operands to bf16 moves every result by what its 8 bits allow, and by no more: inputs, weights and probabilities
@@ -564,3 +550,5 @@ fn a_table_gives_its_rows() {
     assert_near("rounded rows", &rounded, &want, 2f64.powi(-8));
     assert!(weight.table_rows(&[130]).is_err(), "there is no row 130");
 }
+
+mod composed_everywhere;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
-    Host, composed, cpu,
+    Host, composed, cpu, has_kernels,
     kernel::{Bf16, Element, Left, Packed, has_bf16_products, product},
     on_cpu, rows,
 };
@@ -86,14 +86,14 @@ impl Weight {
     pub fn new(w: &Tensor, precision: Precision) -> Result<Self> {
         let w = w.contiguous()?;
         let (n, k) = w.dims2()?;
-        let held = match (w.device(), w.dtype(), precision) {
-            (Device::Cpu, DType::F32, Precision::Full) => {
+        let held = match (has_kernels(&w), w.dtype(), precision) {
+            (true, DType::F32, Precision::Full) => {
                 Held::F32(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
             }
-            (Device::Cpu, DType::F32, Precision::Bf16) => {
+            (true, DType::F32, Precision::Bf16) => {
                 Held::Bf16(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
             }
-            (Device::Cpu, DType::F64, _) => Held::F64(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k))),
+            (true, DType::F64, _) => Held::F64(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k))),
             _ => Held::Tensor(w),
         };
         Ok(Weight { held, transposed: false })
