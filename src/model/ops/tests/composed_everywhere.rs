@@ -163,7 +163,6 @@ fn a_whole_attribution_is_the_same_by_compositions() {
                 let want = attribute(&exact, &ids, n, attributed_fn).unwrap();
                 let got = composed_only(|| attribute(&decoder, &ids, n, attributed_fn).unwrap());
                 let (worst, worst_score) = difference(&got, &want);
-                println!("{name} {dtype:?} {attributed_fn}: {worst:e} of the largest, scores {worst_score:e}");
                 assert!(worst <= bound, "{name} {dtype:?} {attributed_fn}: {worst:e}");
                 assert!(worst_score <= score_bound, "{name} {dtype:?} {attributed_fn}: scores {worst_score:e}");
             }
