@@ -48,9 +48,9 @@ def scoring_operations(config, n_prompt, n_response):
 class Peaks:
     """Rates of a layer's products in torch and in veridiff, every dtype."""
 
-    def __init__(self, config, threads):
+    def __init__(self, config, threads, matmul=None):
         self.products, self.threads = layer_products(config), threads
-        self.ours = ProductRates(self.products)
+        self.ours = ProductRates(self.products, matmul)
         random_pairs = [(torch.randn(MATMUL_ROWS, i), torch.randn(o, i)) for o, i in self.products]
         # torch takes a weight in either order; which is faster depends on the shape and the dtype
         self.operands = {

@@ -197,7 +197,7 @@ def attribution_table(rows):
     print(
         f"\nAttribution of {len(rows)} samples (N {least_most(r['n_prompt_tokens'] for r in rows)}, "
         f"T {least_most(r['n_response_tokens'] for r in rows)}); medians, least in brackets\n"
-        f"{'':<26} {'seconds':>8} {'times Inseq':>14} {'GFLOP/s':>8} {'torch peak':>11} {'own peak':>9} "
+        f"{'':<28} {'seconds':>8} {'times Inseq':>14} {'GFLOP/s':>8} {'torch peak':>11} {'own peak':>9} "
         f"{'memory GB':>10}"
     )
     table = {}
@@ -217,7 +217,7 @@ def attribution_table(rows):
         }
         shown = lambda value, form: format(value, form) if value is not None else "-"
         print(
-            f"{name:<26} {line['seconds']:>8.3f} {line['times_inseq']:>7.2f} ({min(ratios):.2f}) {line['gflops']:>8.0f} "
+            f"{name:<28} {line['seconds']:>8.3f} {line['times_inseq']:>7.2f} ({min(ratios):.2f}) {line['gflops']:>8.0f} "
             f"{shown(line['share_of_torch_peak'], '.0%'):>11} {shown(line['share_of_own_peak'], '.0%'):>9} "
             f"{shown(line['peak_rss_gb'], '.2f'):>10}"
         )
@@ -336,7 +336,7 @@ def scoring_table(rounds):
     print(
         f"\nScoring without attribution: {total('rows')} rows, {total('tokens') / total('rows'):.0f} tokens a row, "
         f"{total('diffs')} diffs; {len(rounds)} turns, medians\n"
-        f"{'':<26} {'rows/s':>8} {'tokens/s':>9} {'GFLOP/s':>8} {'torch peak':>11} {'ours f32 x':>11} "
+        f"{'':<28} {'rows/s':>8} {'tokens/s':>9} {'GFLOP/s':>8} {'torch peak':>11} {'ours f32 x':>11} "
         f"{'ours bf16 x':>12} {'ln p off':>9}"
     )
     table = {}
@@ -357,7 +357,7 @@ def scoring_table(rounds):
         }
         share = line["share_of_torch_peak"]
         print(
-            f"{name:<26} {line['rows_per_second']:>8.2f} {line['tokens_per_second']:>9.0f} {line['gflops']:>8.0f} "
+            f"{name:<28} {line['rows_per_second']:>8.2f} {line['tokens_per_second']:>9.0f} {line['gflops']:>8.0f} "
             f"{'-' if share is None else format(share, '.0%'):>11} {line['ours_f32_is_times_as_fast']:>11.2f} "
             f"{line['ours_bf16_is_times_as_fast']:>12.2f} {line['logprob_off']:>9.1e}"
         )
@@ -377,6 +377,7 @@ def arguments():
     ap.add_argument("--gguf", required=True, help="a model of the llama or qwen2 family")
     ap.add_argument("--data", required=True, help="samples, JSONL")
     ap.add_argument("--veridiff", default="target/release/veridiff", help="the program")
+    ap.add_argument("--matmul", help="the bench `matmul`, built; without it cargo builds it")
     ap.add_argument("--parts", default=",".join(PARTS), help=f"which of {', '.join(PARTS)} (default all)")
     ap.add_argument("--threads", type=int, default=2, help="for all (default 2)")
     ap.add_argument("--fewer-threads", type=numbers, default=[1], help="veridiff with so many, too (default 1)")
@@ -407,7 +408,7 @@ def main():
     torch.set_num_threads(args.threads)
     veridiff, samples = Veridiff(args.veridiff, args.gguf), read_samples(args.data)
     model, tokenizer = load_gguf(args.gguf)
-    peaks = Peaks(model.config, args.threads)
+    peaks = Peaks(model.config, args.threads, args.matmul)
     figures = {
         "machine": machine(), "threads": args.threads, "load_average_at_start": os.getloadavg()[0], "seed": args.seed,
         "versions": {"torch": torch.__version__},

@@ -67,17 +67,21 @@ class Veridiff:
 
 
 class ProductRates:
-    """The program's own matrix products: the bench `matmul`, built once."""
+    """The program's own matrix products: the bench `matmul`, built here unless there is one."""
 
-    def __init__(self, products):
+    def __init__(self, products, built=None):
+        self.program = built or self._build()
+        self.arguments = [f"{outputs}x{inputs}" for outputs, inputs in products]
+
+    @staticmethod
+    def _build():
         command = ["cargo", "bench", "--quiet", "--bench", "matmul", "--no-run", "--message-format", "json"]
         root = Path(__file__).resolve().parent.parent
         done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}")
         built = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        self.program = next(m["executable"] for m in built if m.get("target", {}).get("name") == "matmul")
-        self.arguments = [f"{outputs}x{inputs}" for outputs, inputs in products]
+        return next(m["executable"] for m in built if m.get("target", {}).get("name") == "matmul")
 
     def measure(self, rows, threads):
         """Operations a second over the products, by dtype."""
