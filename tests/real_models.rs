@@ -8,6 +8,7 @@ use common::{cases, check_case, fixture};
 use veridiff::{
     model::{
         decoder::Decoder,
+        language::LanguageModel,
         source::{ResolveOptions, resolve},
     },
     prompt::Template,
@@ -30,7 +31,8 @@ fn check(card: &str, expected: &std::path::Path) {
         assert_eq!(m.encoding.ids, case.full_ids, "{}: token ids", case.name);
         assert_eq!(m.encoding.n_prompt, case.n_source, "{}: N", case.name);
         assert_eq!(m.encoding.changed[..case.n_source], case.changed_mask, "{}: changed tokens", case.name);
-        check_case(&scorer.decoder, &case);
+        let LanguageModel::DecoderOnly(decoder) = &scorer.model else { panic!("{card}: two stacks") };
+        check_case(decoder, &case);
     }
 }
 
