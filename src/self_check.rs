@@ -78,7 +78,13 @@ pub fn gradients(scorer: &Scorer, precise: &LanguageModel) -> Result<Vec<Gradien
         };
         Ok(step_scores(precise.head(), &hidden, text)?)
     };
-    let h = if precise.dtype() == DType::F64 { 1e-4 } else { 2e-2 };
+    // A T5's ReLUs have kinks, and the fewer of them lie between the two sides of a difference, the better.
+    let h = match (precise, precise.dtype()) {
+        (LanguageModel::DecoderOnly(_), DType::F64) => 1e-4,
+        (LanguageModel::DecoderOnly(_), _) => 2e-2,
+        (LanguageModel::EncoderDecoder(_), DType::F64) => 1e-6,
+        (LanguageModel::EncoderDecoder(_), _) => 3e-3,
+    };
     let tolerance = match (scorer.model.dtype(), scorer.model.precision()) {
         (DType::F64, _) => 1e-5,
         (DType::F32, Precision::Full) => 1e-2,
