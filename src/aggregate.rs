@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let matrix = Matrix { n_prompt: 3, columns: vec![vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.2, 0.2]], start: Vec::new() };
+        let matrix =
+            Matrix { n_prompt: 3, columns: vec![vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.2, 0.2]], start: Vec::new() };
         let got = aggregate(&matrix, &[false, true, false], &[false, true, true]);
         let want = Aggregates {
             source: (0.6 + 0.5) / 2.0,

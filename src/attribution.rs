@@ -143,7 +143,13 @@ pub struct Matrix {
 pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn: AttributedFn) -> Result<Attribution> {
     let n_response = ids.len().saturating_sub(n_prompt);
     if n_response == 0 || n_prompt == 0 {
-        return Ok(Attribution { n_prompt, attributed_fn, scores: StepScores::default(), columns: Vec::new(), start: Vec::new() });
+        return Ok(Attribution {
+            n_prompt,
+            attributed_fn,
+            scores: StepScores::default(),
+            columns: Vec::new(),
+            start: Vec::new(),
+        });
     }
     let past = Past::new(decoder, &ids[..n_prompt], Keep::LayerInputs)?;
     let plan = Footprint::of_decoder(decoder).plan(Lengths { n_prompt, n_response }, true, Limits::default());

@@ -275,12 +275,7 @@ impl Scorer {
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
     /// null. None if the sample is too large for a workspace that shares its memory with others.
-    pub fn columns<'a>(
-        &'a self,
-        sample: &Sample,
-        settings: &Settings,
-        workspace: &mut Workspace<'a>,
-    ) -> Option<Row> {
+    pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings) {

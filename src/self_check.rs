@@ -72,9 +72,7 @@ pub fn gradients(scorer: &Scorer, precise: &LanguageModel) -> Result<Vec<Gradien
             LanguageModel::DecoderOnly(model) => {
                 model.forward(&x, &model.rotary(visible.len())?)?.narrow(0, n - 1, text.len())?
             }
-            LanguageModel::EncoderDecoder(model) => {
-                model.forward(&x.narrow(0, 0, n)?, &x.narrow(0, n, text.len())?)?
-            }
+            LanguageModel::EncoderDecoder(model) => model.forward(&x.narrow(0, 0, n)?, &x.narrow(0, n, text.len())?)?,
         };
         Ok(step_scores(precise.head(), &hidden, text)?)
     };

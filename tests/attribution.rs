@@ -71,7 +71,8 @@ fn texts_that_share_a_prompt_do_not_see_each_other() {
             let visible = &ids[..ids.len() - 1];
             let rotary = decoder.rotary(visible.len()).unwrap();
             let hidden = decoder.forward(&decoder.embed(visible).unwrap(), &rotary).unwrap();
-            let whole = step_scores(decoder.head(), &hidden.narrow(0, n_prompt - 1, text.len()).unwrap(), text).unwrap();
+            let whole =
+                step_scores(decoder.head(), &hidden.narrow(0, n_prompt - 1, text.len()).unwrap(), text).unwrap();
             assert_vector(name, &got.scores.logprob, &whole.logprob, 1e-11);
         }
     }
@@ -131,7 +132,8 @@ fn changed_or_unchanged_holds_the_maximum() {
     let got = attribute(&decoder, &case.full_ids, case.n_source, AttributedFn::Probability).unwrap();
     let matrix = got.matrix(Fold::L2, true);
     for column in &matrix.columns {
-        let one = veridiff::attribution::Matrix { n_prompt: case.n_source, columns: vec![column.clone()], start: Vec::new() };
+        let one =
+            veridiff::attribution::Matrix { n_prompt: case.n_source, columns: vec![column.clone()], start: Vec::new() };
         let a = aggregate(&one, &case.changed_mask, &case.diff_scope_mask);
         assert_eq!(a.source, a.changed.max(a.unchanged));
     }

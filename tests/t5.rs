@@ -24,7 +24,7 @@ use veridiff::{
     sample::Task,
     scorer::{Scorer, Settings},
     self_check,
-    tokens::{EncodeOptions, Segment, TokensError},
+    tokens::{EncodeOptions, Segment, TokensError, encode_pair},
     uncertainty::scores_about,
 };
 
@@ -275,12 +275,8 @@ fn options_of_the_text_and_its_limit() {
     assert_eq!((plain.ids[plain.n_prompt], message.ids[plain.n_prompt]), (1, msg));
     assert_eq!(plain.ids[plain.n_prompt + 1..], message.ids[plain.n_prompt + 1..]);
     // a marker that the diff itself spells is ordinary text
-    let spelled = scorer.encode(
-        &veridiff::diff::Diff::parse("+<add>x\n").unwrap(),
-        "y",
-        Task::Review,
-        &Settings::default(),
-    );
+    let spelled =
+        scorer.encode(&veridiff::diff::Diff::parse("+<add>x\n").unwrap(), "y", Task::Review, &Settings::default());
     let add = scorer.tokenizer.token_to_id("<add>").unwrap();
     assert_eq!(spelled.unwrap().ids.iter().filter(|&&id| id == add).count(), 1);
 
@@ -383,3 +379,46 @@ fn heads_are_scaled_where_they_are_tied() {
     assert_vector("untied", &logits(dir.path()), &want, 1e-4);
 }
 
+/// T5's own kind of tokenizer: SentencePiece's Unigram, blanks as `▁`, only `</s>` added, at the end.
+#[test]
+fn sentencepiece_tokens_have_their_bytes() {
+    let mut vocab = vec![("<pad>".to_owned(), 0.0), ("</s>".to_owned(), 0.0), ("<unk>".to_owned(), -20.0)];
+    vocab.extend(["▁", "▁return", "▁x", "x", "=", "+", "-", "1", "2", "▁why", "é"].map(|t| (t.to_owned(), -2.0)));
+    let special = |id: u32, content: &str| {
+        serde_json::json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                            "normalized": false, "special": true })
+    };
+    let json = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+        "added_tokens": [special(0, "<pad>"), special(1, "</s>"), special(2, "<unk>")],
+        "pre_tokenizer": { "type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true },
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": "</s>", "type_id": 0 } }],
+            "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
+            "special_tokens": { "</s>": { "id": "</s>", "ids": [1], "tokens": ["</s>"] } }
+        },
+        "decoder": null,
+        "model": { "type": "Unigram", "unk_id": 2, "vocab": vocab, "byte_fallback": false },
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    fs::write(&path, json.to_string()).unwrap();
+    let tokenizer = veridiff::model::tokenizer::from_json(&path).unwrap();
+    let diff = veridiff::diff::Diff::parse("-x=1\n+x=2").unwrap();
+    let raw = Template::builtin("raw").unwrap();
+    let e = encode_pair(&tokenizer, &raw, &diff, "why é </s>", &EncodeOptions::default()).unwrap();
+    assert_eq!(e.ids[e.n_prompt - 1], 1, "the source ends with </s>");
+    // what the text spells is no control token: one `</s>` at the end of each part
+    assert_eq!(e.ids.iter().filter(|&&id| id == 1).count(), 2);
+    assert_eq!((e.segments[e.n_prompt - 1], e.segments[e.ids.len() - 1]), (Segment::Special, Segment::Special));
+    assert!(!e.segments[..e.n_prompt - 1].contains(&Segment::Special), "nothing is put in front");
+    let text: String = (0..e.ids.len()).map(|i| e.token_text(i)).collect();
+    assert_eq!(text, "-x=1\n+x=2why é </s>");
+    let changed: String = (0..e.n_prompt).filter(|&i| e.changed[i]).map(|i| e.token_text(i)).collect();
+    assert!(changed.starts_with("-x=1") && changed.ends_with("+x=2"), "{changed}");
+
+    let cct5 = Template::builtin("cct5").unwrap();
+    let error = encode_pair(&tokenizer, &cct5, &diff, "why", &EncodeOptions::default()).unwrap_err();
+    assert!(matches!(&error, TokensError::Marker { token: "<del>", .. }), "{error}");
+}

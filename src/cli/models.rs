@@ -17,13 +17,13 @@ use crate::{
         ModelError,
         cards::{self, Card, Hub, Role},
         config::{Architecture, Config, RopeScaling},
-        language::ModelConfig,
-        ops::Gate,
-        t5::config::{FeedForwardKind, T5Config},
         encoder::EncoderArchitecture,
         fetch::{self, FetchOptions, OnProgress},
         hub,
+        language::ModelConfig,
+        ops::Gate,
         source::{self, Layout, ModelFiles},
+        t5::config::{FeedForwardKind, T5Config},
     },
 };
 

@@ -297,7 +297,8 @@ impl Run<'_> {
         let tokens = samples.iter().map(|(_, sample)| self.cost(sample) as f64);
         let power = if self.settings.features.needs_attribution() { 2 } else { 1 };
         let operations = |scorer: &Scorer| {
-            2.0 * scorer.model.config().n_block_parameters() as f64 * tokens.clone().sum::<f64>() / BYTES_PER_TOKEN.powi(power)
+            2.0 * scorer.model.config().n_block_parameters() as f64 * tokens.clone().sum::<f64>()
+                / BYTES_PER_TOKEN.powi(power)
         };
         if self.scorers.iter().map(operations).sum::<f64>() < LONG_RUN {
             return;

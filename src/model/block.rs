@@ -196,7 +196,8 @@ impl Block {
         let middle = (x + self.output.forward(&attention.out)?)?;
         let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
         let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
-        let mlp = MlpGradient::gated(Gate::Silu, &self.down.weight, [&self.gate.weight, &self.up.weight], [&gate, &up])?;
+        let mlp =
+            MlpGradient::gated(Gate::Silu, &self.down.weight, [&self.gate.weight, &self.up.weight], [&gate, &up])?;
         Ok(Linearized {
             block: self,
             rotary: rotary.clone(),

@@ -104,7 +104,11 @@ fn fit(
     if tokens.ids.len() > room && prompt.diff.end == prompt.text.len() {
         // nothing follows the diff: the first tokens are kept as they are
         if room < tokens.ids.len() - n_diff {
-            return Err(TokensError::TooLong { n_response: 0, n_instruction: tokens.ids.len() - n_diff, max_tokens: room });
+            return Err(TokensError::TooLong {
+                n_response: 0,
+                n_instruction: tokens.ids.len() - n_diff,
+                max_tokens: room,
+            });
         }
         let n_cut = tokens.ids.len() - room;
         tokens.truncate(room);

@@ -13,7 +13,10 @@ fn samples() -> String {
     let row = |i: usize| {
         let (a, b) = (i / 2, i / 2 + 1);
         let diff = format!("@@ -1,2 +1,2 @@ def f():\n-x = {a}\n+x = {b}\n y = x\n");
-        format!("{}\n", json!({ "id": format!("s{i}"), "diff": diff, "text": format!("Why is x {i} now?"), "label": i % 2 }))
+        format!(
+            "{}\n",
+            json!({ "id": format!("s{i}"), "diff": diff, "text": format!("Why is x {i} now?"), "label": i % 2 })
+        )
     };
     (0..4).map(row).collect()
 }

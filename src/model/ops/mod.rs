@@ -204,12 +204,7 @@ pub struct MlpGradient {
 
 impl MlpGradient {
     /// Of `down(act(gate(x)) ∘ up(x))`, from the weights as the forward pass has them and `gate(x)`, `up(x)` `[S, F]`.
-    pub fn gated(
-        act: Gate,
-        down: &Weight,
-        [gate, up]: [&Weight; 2],
-        [gate_x, up_x]: [&Tensor; 2],
-    ) -> Result<Self> {
+    pub fn gated(act: Gate, down: &Weight, [gate, up]: [&Weight; 2], [gate_x, up_x]: [&Tensor; 2]) -> Result<Self> {
         let (d_gate, d_up) = gated_jacobian(act, gate_x, up_x)?;
         let branches = vec![(gate.transposed(), d_gate), (up.transposed(), d_up)];
         Ok(MlpGradient { down: down.transposed(), branches })

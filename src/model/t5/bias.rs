@@ -54,7 +54,10 @@ mod tests {
     #[test]
     fn buckets_by_hand() {
         let encoder = |d| bucket(d, 16, 40, true);
-        assert_eq!([0, -1, -3, -4, -7, -8, -12, -13, -22, -23, -40, -999].map(encoder), [0, 1, 3, 4, 4, 5, 5, 6, 6, 7, 7, 7]);
+        assert_eq!(
+            [0, -1, -3, -4, -7, -8, -12, -13, -22, -23, -40, -999].map(encoder),
+            [0, 1, 3, 4, 4, 5, 5, 6, 6, 7, 7, 7]
+        );
         assert_eq!([1, 3, 4, 8, 13, 23, 999].map(encoder), [9, 11, 12, 13, 14, 15, 15]);
         let decoder = |d| bucket(d, 16, 40, false);
         assert_eq!([5, 1, 0, -7, -8, -9, -10, -39, -40, -999].map(decoder), [0, 0, 0, 7, 8, 8, 9, 15, 15, 15]);

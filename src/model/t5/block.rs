@@ -142,9 +142,8 @@ impl FeedForward {
     fn new(config: &T5Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
         let (h, f) = (config.d_model, config.d_ff);
         let network = vb.pp("DenseReluDense");
-        let weight = |name: &str, shape: (usize, usize)| {
-            Weight::new(&network.get(shape, &format!("{name}.weight"))?, precision)
-        };
+        let weight =
+            |name: &str, shape: (usize, usize)| Weight::new(&network.get(shape, &format!("{name}.weight"))?, precision);
         let hidden = match config.feed_forward {
             FeedForwardKind::Relu => Hidden::Relu(weight("wi", (f, h))?),
             FeedForwardKind::Gated(act) => Hidden::Gated(act, [weight("wi_0", (f, h))?, weight("wi_1", (f, h))?]),
@@ -161,7 +160,9 @@ impl FeedForward {
         let normed = ops::rms_norm(x, &self.norm, self.eps)?;
         let hidden = match &self.hidden {
             Hidden::Relu(up) => up.linear(&normed, None)?.relu()?,
-            Hidden::Gated(act, [gate, up]) => ops::gated(*act, &gate.linear(&normed, None)?, &up.linear(&normed, None)?)?,
+            Hidden::Gated(act, [gate, up]) => {
+                ops::gated(*act, &gate.linear(&normed, None)?, &up.linear(&normed, None)?)?
+            }
         };
         x + self.down.linear(&hidden, None)?
     }

@@ -84,9 +84,7 @@ impl Reference<'_> {
         let mut scores = q.matmul(&k.t()?.contiguous()?)?;
         if let Some(bias) = bias {
             let bias = bias.to_vec2::<f64>()?;
-            let all: Vec<f64> = (0..heads * s * n)
-                .map(|e| bias[e / (s * n)][e % n + s - 1 - e / n % s])
-                .collect();
+            let all: Vec<f64> = (0..heads * s * n).map(|e| bias[e / (s * n)][e % n + s - 1 - e / n % s]).collect();
             scores = (scores + Tensor::from_vec(all, (heads, s, n), x.device())?)?;
         }
         if causal {
