@@ -38,7 +38,7 @@ use veridiff::{
     model::{
         config::Config,
         decoder::Decoder,
-        ops::{self, GatedMlpGradient, Weight},
+        ops::{self, Gate, MlpGradient, Weight},
         source::{ResolveOptions, resolve},
     },
     uncertainty::step_scores,
@@ -287,7 +287,7 @@ impl Bench {
         let visible = &ids[..ids.len() - 1];
         let run = || -> Result<()> {
             let hidden = decoder.forward(&decoder.embed(visible)?, &decoder.rotary(visible.len())?)?;
-            step_scores(decoder, &hidden.narrow(0, n - 1, t)?, &ids[n..])?;
+            step_scores(decoder.head(), &hidden.narrow(0, n - 1, t)?, &ids[n..])?;
             Ok(())
         };
         run()?;
@@ -338,7 +338,7 @@ impl Bench {
         let q = heads.n_heads * heads.head_dim;
         let weight = |out, input| Weight::new(&random(&[out, input])?, decoder.precision());
         let (down, gate, up, o) = (weight(h, f)?, weight(f, h)?, weight(f, h)?, weight(h, q)?);
-        let mlp = GatedMlpGradient::new(&down, &gate, &up, &random(&[s, f])?, &random(&[s, f])?)?;
+        let mlp = MlpGradient::gated(Gate::Silu, &down, [&gate, &up], [&random(&[s, f])?, &random(&[s, f])?])?;
         let qkv_weight = weight(heads.width(), h)?;
         let [down, gate, o, qkv_weight] = [down, gate, o, qkv_weight].map(|weight| weight.transposed());
         let (x, norm, dy) = (random(&[s, h])?, random(&[h])?, random(&[b, s, h])?);

@@ -8,7 +8,8 @@ use crate::attribution::Matrix;
 pub struct Aggregates {
     /// SourceAttr: over all prompt positions.
     pub source: f64,
-    /// TargetAttr: over earlier response tokens; the first target has none and counts as zero.
+    /// TargetAttr: over earlier response tokens, an encoder-decoder's start token not among them; the first target has none
+    /// and counts as zero.
     pub target: f64,
     /// ChangedAttr: over tokens on added or removed lines.
     pub changed: f64,
@@ -55,7 +56,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let matrix = Matrix { n_prompt: 3, columns: vec![vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.2, 0.2]] };
+        let matrix =
+            Matrix { n_prompt: 3, columns: vec![vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.2, 0.2]], start: Vec::new() };
         let got = aggregate(&matrix, &[false, true, false], &[false, true, true]);
         let want = Aggregates {
             source: (0.6 + 0.5) / 2.0,
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn signed_entries_of_one_sign_keep_their_largest() {
-        let matrix = Matrix { n_prompt: 2, columns: vec![vec![-0.4, -0.1]] };
+        let matrix = Matrix { n_prompt: 2, columns: vec![vec![-0.4, -0.1]], start: Vec::new() };
         let got = aggregate(&matrix, &[true, false], &[true, true]);
         assert_eq!((got.source, got.changed, got.unchanged, got.target), (-0.1, -0.4, -0.1, 0.0));
     }

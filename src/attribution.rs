@@ -8,6 +8,10 @@
 //! is run again at its input ([`Block::linearize`](crate::model::block::Block::linearize)) and the gradients of all targets
 //! pass through it, a chunk of targets at a time. Rows a target cannot see are never computed.
 
+mod encoder_decoder;
+
+pub use encoder_decoder::attribute_text;
+
 use std::{fmt, str::FromStr};
 
 use candle_core::{D, Result, Tensor};
@@ -17,6 +21,7 @@ use crate::{
     model::{
         block::Rotary,
         decoder::Decoder,
+        language::Prompt,
         past::{Keep, LayerInputs, Past},
     },
     plan::{Footprint, Lengths, Limits, Plan},
@@ -81,6 +86,25 @@ macro_rules! named {
 named!(AttributedFn, "attributed function", "probability" => Probability, "logit" => Logit, "log-prob" => LogProb);
 named!(Fold, "fold", "l2" => L2, "dot" => Dot, "abs_dot" => AbsDot);
 
+impl Matrix {
+    /// The columns of some targets only, positions as they were; `counted` says of each whether it stays.
+    pub fn of_targets(&self, counted: &[bool]) -> Matrix {
+        let columns = self.columns.iter().zip(counted).filter(|(_, keep)| **keep).map(|(column, _)| column.clone());
+        let start = self.start.iter().zip(counted).filter(|(_, keep)| **keep).map(|(&v, _)| v);
+        Matrix { n_prompt: self.n_prompt, columns: columns.collect(), start: start.collect() }
+    }
+}
+
+impl AttributedFn {
+    /// What is differentiated.
+    fn seed(self) -> Seed {
+        match self {
+            AttributedFn::Logit => Seed::Logit,
+            AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,
+        }
+    }
+}
+
 /// The raw result for one sample: two numbers for every visible position of every target.
 #[derive(Debug, Clone)]
 pub struct Attribution {
@@ -93,6 +117,8 @@ pub struct Attribution {
     /// `‖G_i‖₂` and `Σ G_i` of the scalar that was differentiated (log-probability for [`AttributedFn::Probability`]); column
     /// `t` has `N + t` rows.
     columns: Vec<Vec<[f64; 2]>>,
+    /// The same for the decoder's start token of an encoder-decoder, one pair a target; no start, no pairs.
+    start: Vec<[f64; 2]>,
 }
 
 /// A folded attribution matrix: column `t` holds positions `0..N+t`, the rest is not yet visible to target `t`.
@@ -102,6 +128,9 @@ pub struct Matrix {
     pub n_prompt: usize,
     /// T columns.
     pub columns: Vec<Vec<f64>>,
+    /// The row of an encoder-decoder's start token, which is neither prompt nor text: T entries, none without such a token.
+    /// It has a share of a normalised column.
+    pub start: Vec<f64>,
 }
 
 /// Attributes every token of `ids[n_prompt..]` to all positions before it, without a bound on memory.
@@ -114,12 +143,35 @@ pub struct Matrix {
 pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn: AttributedFn) -> Result<Attribution> {
     let n_response = ids.len().saturating_sub(n_prompt);
     if n_response == 0 || n_prompt == 0 {
-        return Ok(Attribution { n_prompt, attributed_fn, scores: StepScores::default(), columns: Vec::new() });
+        return Ok(Attribution {
+            n_prompt,
+            attributed_fn,
+            scores: StepScores::default(),
+            columns: Vec::new(),
+            start: Vec::new(),
+        });
     }
     let past = Past::new(decoder, &ids[..n_prompt], Keep::LayerInputs)?;
-    let plan = Footprint::of(decoder).plan(Lengths { n_prompt, n_response }, true, Limits::default());
+    let plan = Footprint::of_decoder(decoder).plan(Lengths { n_prompt, n_response }, true, Limits::default());
     let plan = plan.map_err(candle_core::Error::wrap)?;
     attribute_after(decoder, &past, &ids[n_prompt..], attributed_fn, &plan)
+}
+
+/// As [`attribute`], for the text `targets` `[T]` about a prompt that a model of either family has read with
+/// [`Keep::LayerInputs`].
+///
+/// # Errors
+/// As [`attribute`].
+pub fn attribute_about(
+    prompt: &Prompt<'_>,
+    targets: &[u32],
+    attributed_fn: AttributedFn,
+    plan: &Plan,
+) -> Result<Attribution> {
+    match prompt {
+        Prompt::Past(decoder, past) => attribute_after(decoder, past, targets, attributed_fn, plan),
+        Prompt::Source(model, source) => attribute_text(model, source, targets, attributed_fn, plan),
+    }
 }
 
 /// As [`attribute`], for the text `targets` `[T]` behind a prompt that was run with [`Keep::LayerInputs`]; `plan` says how
@@ -137,11 +189,7 @@ pub fn attribute_after(
     let (n_prompt, n_targets) = (past.len(), targets.len());
     let rotary = decoder.rotary(n_prompt + n_targets - 1)?;
     let (hidden, inputs) = past.layer_inputs(decoder, targets)?;
-    let seed = match attributed_fn {
-        AttributedFn::Logit => Seed::Logit,
-        AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,
-    };
-    let (scores, seeds) = step_scores_and_seeds(decoder, &hidden, targets, seed)?;
+    let (scores, seeds) = step_scores_and_seeds(decoder.head(), &hidden, targets, attributed_fn.seed())?;
     let sample = Sample { decoder, inputs, rotary, seeds, n_prompt };
     let mut columns = Vec::with_capacity(n_targets);
     let per_sweep = plan.targets_per_sweep.max(1);
@@ -153,7 +201,7 @@ pub fn attribute_after(
             columns.extend(chunk.columns(&x, n_prompt)?);
         }
     }
-    Ok(Attribution { n_prompt, attributed_fn, scores, columns })
+    Ok(Attribution { n_prompt, attributed_fn, scores, columns, start: Vec::new() })
 }
 
 /// Consecutive targets whose gradients travel together: `d_x` is `[B, s, H]`, `s` what the last of them sees.
@@ -209,18 +257,22 @@ impl Sample<'_> {
             .collect::<Result<Vec<_>>>()?;
         for (layer, block) in self.decoder.blocks().iter().enumerate().rev() {
             let linearized = block.linearize(&self.inputs.rows(layer, longest)?, &self.rotary.rows(0, longest)?)?;
-            // Chunks do not depend on each other: one core takes one chunk through the block without waiting for the others.
-            let step = |chunk: &mut Chunk| -> Result<()> {
+            for_chunks(&mut chunks, plan, |chunk: &mut Chunk| {
                 chunk.d_x = linearized.vjp(&chunk.d_x)?;
                 Ok(())
-            };
-            match plan.chunks_in_flight {
-                0 | 1 => chunks.iter_mut().try_for_each(step)?,
-                n if n >= rayon::current_num_threads() => chunks.par_iter_mut().try_for_each(step)?,
-                n => chunks.chunks_mut(n).try_for_each(|some| some.par_iter_mut().try_for_each(step))?,
-            }
+            })?;
         }
         Ok(chunks)
+    }
+}
+
+/// Takes all chunks through a block. They do not depend on each other: one core takes one chunk through without waiting for
+/// the others.
+fn for_chunks<C: Send>(chunks: &mut [C], plan: &Plan, step: impl Fn(&mut C) -> Result<()> + Send + Sync) -> Result<()> {
+    match plan.chunks_in_flight {
+        0 | 1 => chunks.iter_mut().try_for_each(step),
+        n if n >= rayon::current_num_threads() => chunks.par_iter_mut().try_for_each(step),
+        n => chunks.chunks_mut(n).try_for_each(|some| some.par_iter_mut().try_for_each(&step)),
     }
 }
 
@@ -231,22 +283,29 @@ impl Attribution {
     /// `∂p = p ∂ln p`; a normalised column needs no factor and always sums to one, however small the probability. A column
     /// of zeros stays zero.
     pub fn matrix(&self, fold: Fold, normalize: bool) -> Matrix {
-        let columns = self.columns.iter().zip(&self.scores.probability).map(|(column, &p)| {
+        let value = |&[l2, dot]: &[f64; 2]| match fold {
+            Fold::L2 => l2,
+            Fold::Dot => dot,
+            Fold::AbsDot => dot.abs(),
+        };
+        let mut start: Vec<f64> = self.start.iter().map(value).collect();
+        let columns = self.columns.iter().zip(&self.scores.probability).enumerate().map(|(t, (column, &p))| {
             let factor = if self.attributed_fn == AttributedFn::Probability && !normalize { p } else { 1.0 };
-            let value = |&[l2, dot]: &[f64; 2]| match fold {
-                Fold::L2 => l2,
-                Fold::Dot => dot,
-                Fold::AbsDot => dot.abs(),
-            };
-            let mut column: Vec<f64> = column.iter().map(|pair| factor * value(pair)).collect();
-            if normalize {
-                let total: f64 = column.iter().map(|v| v.abs()).sum();
-                if total > 0.0 {
-                    column.iter_mut().for_each(|v| *v /= total);
-                }
-            }
+            let mut column: Vec<f64> = column.iter().map(value).collect();
+            let total: f64 = column.iter().chain(start.get(t)).map(|v| v.abs()).sum();
+            let divisor = if normalize && total > 0.0 { total } else { 1.0 };
+            column.iter_mut().chain(start.get_mut(t)).for_each(|v| *v = factor * *v / divisor);
             column
         });
-        Matrix { n_prompt: self.n_prompt, columns: columns.collect() }
+        let columns = columns.collect();
+        Matrix { n_prompt: self.n_prompt, columns, start }
+    }
+
+    /// Without the rows of the text and of the decoder's start: normalised columns are then shares among the prompt's tokens, as
+    /// Inseq gives them with `attribute_target=False` (specification, section 6). The text's own attribution is gone.
+    pub fn prompt_only(mut self) -> Self {
+        self.columns.iter_mut().for_each(|column| column.truncate(self.n_prompt));
+        self.start.clear();
+        self
     }
 }

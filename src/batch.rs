@@ -35,7 +35,7 @@ pub struct Batch<'a> {
     pub settings: &'a Settings,
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
     /// Scores all samples and calls `done` with each one's index and columns as soon as they are there, on the caller's
     /// thread. Samples with one prompt follow each other; the order is otherwise the input's. A `done` that breaks ends
     /// the run; no further sample is begun.
@@ -46,7 +46,7 @@ impl Batch<'_> {
         let n_threads = rayon::current_num_threads();
         let side_by_side = !self.settings.features.needs_attribution()
             && n_threads > 1
-            && self.scorers.iter().all(|scorer| scorer.decoder.device().is_cpu());
+            && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
         let together = units(samples, if side_by_side { MOST_TOGETHER } else { LOOK_AHEAD });
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
@@ -62,8 +62,8 @@ impl Batch<'_> {
         }
     }
 
-    fn workspaces(&self, sharers: usize) -> Vec<Workspace> {
-        let weights: Vec<u64> = self.scorers.iter().map(|s| Footprint::of(&s.decoder).weights()).collect();
+    fn workspaces(&self, sharers: usize) -> Vec<Workspace<'a>> {
+        let weights: Vec<u64> = self.scorers.iter().map(|s| Footprint::of(&s.model).weights()).collect();
         let all: u64 = weights.iter().sum();
         let limits =
             |own: &u64| Limits { max_bytes: self.settings.max_memory, others: all - own, sharers, ..Limits::default() };
@@ -71,7 +71,7 @@ impl Batch<'_> {
     }
 
     /// All scorers' columns; none if a share of the memory is too small for the sample.
-    fn columns(&self, sample: &Sample, workspaces: &mut [Workspace]) -> Option<Row> {
+    fn columns(&self, sample: &Sample, workspaces: &mut [Workspace<'a>]) -> Option<Row> {
         let mut columns = Row::new();
         for (scorer, workspace) in self.scorers.iter().zip(workspaces) {
             columns.extend(scorer.columns(sample, self.settings, workspace)?);

@@ -10,6 +10,7 @@ use candle_core::{DType, Device};
 use crate::model::{
     config::Config,
     decoder::Decoder,
+    language::{LanguageModel, ModelConfig},
     ops::{Precision, TABLE_ROWS},
 };
 
@@ -83,10 +84,68 @@ impl Default for Limits {
     }
 }
 
+/// The numbers of an architecture that memory follows from. An encoder-decoder counts as one stack of all its blocks over
+/// all rows of source and text, each block as large as the decoder's: a little more than it takes.
+#[derive(Debug, Clone)]
+struct Numbers {
+    hidden_size: usize,
+    intermediate_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    num_key_value_heads: usize,
+    head_dim: usize,
+    vocab_size: usize,
+    is_tied: bool,
+    qk_norm: bool,
+    /// Of all blocks.
+    n_block_parameters: usize,
+    /// Of the largest block.
+    n_largest_block: usize,
+}
+
+impl From<&Config> for Numbers {
+    fn from(c: &Config) -> Self {
+        Numbers {
+            hidden_size: c.hidden_size,
+            intermediate_size: c.intermediate_size,
+            num_hidden_layers: c.num_hidden_layers,
+            num_attention_heads: c.num_attention_heads,
+            num_key_value_heads: c.num_key_value_heads,
+            head_dim: c.head_dim,
+            vocab_size: c.vocab_size,
+            is_tied: c.tie_word_embeddings,
+            qk_norm: c.qk_norm,
+            n_block_parameters: c.n_block_parameters(),
+            n_largest_block: c.n_block_parameters() / c.num_hidden_layers.max(1),
+        }
+    }
+}
+
+impl From<&ModelConfig> for Numbers {
+    fn from(config: &ModelConfig) -> Self {
+        match config {
+            ModelConfig::DecoderOnly(c) => c.into(),
+            ModelConfig::EncoderDecoder(c) => Numbers {
+                hidden_size: c.d_model,
+                intermediate_size: c.d_ff,
+                num_hidden_layers: config.n_layers(),
+                num_attention_heads: c.num_heads,
+                num_key_value_heads: c.num_heads,
+                head_dim: c.d_kv,
+                vocab_size: c.vocab_size,
+                is_tied: c.tie_word_embeddings,
+                qk_norm: false,
+                n_block_parameters: config.n_block_parameters(),
+                n_largest_block: c.n_block_parameters().1,
+            },
+        }
+    }
+}
+
 /// The numbers of a loaded model that memory follows from.
 #[derive(Debug, Clone)]
 pub struct Footprint {
-    config: Config,
+    config: Numbers,
     /// What tensors are held in.
     dtype: DType,
     precision: Precision,
@@ -139,9 +198,19 @@ impl Plan {
 
 impl Footprint {
     /// Of a loaded model.
-    pub fn of(decoder: &Decoder) -> Self {
+    pub fn of(model: &LanguageModel) -> Self {
         Footprint {
-            config: decoder.config().clone(),
+            config: (&model.config()).into(),
+            dtype: model.dtype(),
+            precision: model.precision(),
+            on_gpu: !model.device().is_cpu(),
+        }
+    }
+
+    /// Of a loaded decoder-only model.
+    pub fn of_decoder(decoder: &Decoder) -> Self {
+        Footprint {
+            config: decoder.config().into(),
             dtype: decoder.dtype(),
             precision: decoder.precision(),
             on_gpu: !decoder.device().is_cpu(),
@@ -149,17 +218,17 @@ impl Footprint {
     }
 
     /// Of a model that need not be loaded, in a dtype as a user asks for it.
-    pub fn new(config: &Config, dtype: DType, device: &Device) -> Self {
+    pub fn new(config: &ModelConfig, dtype: DType, device: &Device) -> Self {
         let (dtype, precision) = Precision::of(dtype, device);
-        Footprint { config: config.clone(), dtype, precision, on_gpu: !device.is_cpu() }
+        Footprint { config: config.into(), dtype, precision, on_gpu: !device.is_cpu() }
     }
 
     /// Bytes of the weights. A table that is looked up but not multiplied by keeps the tensors' dtype.
     pub fn weights(&self) -> u64 {
         let c = &self.config;
         let table = (c.vocab_size * c.hidden_size) as u64;
-        let looked_up = if c.tie_word_embeddings { 0 } else { table * self.element() };
-        (c.n_block_parameters() as u64 + table) * self.weight() + looked_up
+        let looked_up = if c.is_tied { 0 } else { table * self.element() };
+        (c.n_block_parameters as u64 + table) * self.weight() + looked_up
     }
 
     /// Bytes of a weight that is multiplied by.
@@ -237,8 +306,7 @@ impl Footprint {
         if self.composed() {
             return numbers;
         }
-        let layers = self.config.num_hidden_layers.max(1);
-        let weights = (self.config.n_block_parameters() / layers) as u64 * self.weight();
+        let weights = self.config.n_largest_block as u64 * self.weight();
         // probabilities as words of neighbouring rows too, where those are not the same
         let words = if self.precision == Precision::Bf16 { heads * s * s * 2 } else { 0 };
         numbers + weights + words + s * kv / 2 * self.weight()
@@ -502,13 +570,14 @@ mod tests {
     }
 
     fn smollm2() -> Footprint {
-        Footprint::new(&config([576, 1536, 30, 9, 3, 64, 49_152], true), DType::F32, &Device::Cpu)
+        let config = config([576, 1536, 30, 9, 3, 64, 49_152], true);
+        Footprint::new(&ModelConfig::DecoderOnly(config), DType::F32, &Device::Cpu)
     }
 
     /// Llama-3.1-8B in bf16 on a GPU, which need not be here.
     fn llama_8b() -> Footprint {
         let config = config([4096, 14_336, 32, 32, 8, 128, 128_256], false);
-        Footprint { config, dtype: DType::BF16, precision: Precision::Full, on_gpu: true }
+        Footprint { config: (&config).into(), dtype: DType::BF16, precision: Precision::Full, on_gpu: true }
     }
 
     fn two_threads(max_bytes: Option<u64>) -> Limits {

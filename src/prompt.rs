@@ -1,4 +1,8 @@
-//! Prompt templates: the instruction around a diff, as text with one `{diff}`.
+//! Prompt templates: the instruction around a diff, as text with one `{diff}`, or a diff in the form that CCT5 was trained on.
+
+mod cct5;
+
+pub use cct5::{MARKERS, MESSAGE_MARKER};
 
 use std::{
     ops::Range,
@@ -13,8 +17,8 @@ use crate::sample::Task;
 const PLACEHOLDER: &str = "{diff}";
 
 /// The built-in templates, after appendix B of the paper this program follows: the fine-tuning prompts (`review`,
-/// `commit`) and the zero-shot ones. The blank lines are a reading of its layout.
-const BUILTIN: [(&str, &str); 4] = [
+/// `commit`) and the zero-shot ones, whose blank lines are a reading of its layout; and the diff as it is.
+const BUILTIN: [(&str, &str); 5] = [
     (
         "review",
         "Below is an instruction that describes a task, paired with an input that provides further context. \
@@ -40,14 +44,25 @@ const BUILTIN: [(&str, &str); 4] = [
         "Below is a code diff submitted during a code review process.\nPlease write a commit message within 50 words.\n\
          [code_diff]: {diff}\nRespond only with valid JSON. Do not write an introduction or summary.\n",
     ),
+    ("raw", PLACEHOLDER),
 ];
+
+/// The name of the template that is no text around a diff.
+pub const CCT5: &str = "cct5";
 
 /// A prompt with one place for the diff; the response's tokens follow its last character directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     name: String,
-    before: String,
-    after: String,
+    form: Form,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// Text before and after the diff.
+    Around(String, String),
+    /// The diff's lines, each behind a marker token.
+    Cct5,
 }
 
 /// A template with its diff.
@@ -57,6 +72,29 @@ pub struct Prompt {
     pub text: String,
     /// The diff's bytes in `text`.
     pub diff: Range<usize>,
+    /// The lines of the diff where each has a marker token before it, in order; else none.
+    pub pieces: Vec<Piece>,
+}
+
+/// A line of the diff behind its marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The marker, which is one token.
+    pub marker: &'static str,
+    /// Bytes of marker and line in the prompt's text.
+    pub span: Range<usize>,
+    /// Index of the line in the diff.
+    pub line: usize,
+    /// Whether it is marked as added or deleted.
+    pub changed: bool,
+}
+
+impl Prompt {
+    /// The piece that holds a byte of the text.
+    pub fn piece_at(&self, byte: usize) -> Option<&Piece> {
+        let after = self.pieces.partition_point(|piece| piece.span.start <= byte);
+        self.pieces[..after].last()
+    }
 }
 
 impl Template {
@@ -67,7 +105,7 @@ impl Template {
     pub fn new(name: &str, text: &str) -> Result<Template, PromptError> {
         let pieces: Vec<&str> = text.split(PLACEHOLDER).collect();
         match pieces[..] {
-            [before, after] => Ok(Template { name: name.into(), before: before.into(), after: after.into() }),
+            [before, after] => Ok(Template { name: name.into(), form: Form::Around(before.into(), after.into()) }),
             _ => Err(PromptError::Placeholder { name: name.into(), found: pieces.len() - 1 }),
         }
     }
@@ -77,6 +115,9 @@ impl Template {
     /// # Errors
     /// [`PromptError::Unknown`] for any other name.
     pub fn builtin(name: &str) -> Result<Template, PromptError> {
+        if name == CCT5 {
+            return Ok(Template { name: name.into(), form: Form::Cct5 });
+        }
         match BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
             Some((name, text)) => Template::new(name, text),
             None => Err(PromptError::Unknown { name: name.into() }),
@@ -85,7 +126,7 @@ impl Template {
 
     /// The names of the built-in templates.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-        BUILTIN.iter().map(|(name, _)| *name)
+        BUILTIN.iter().map(|(name, _)| *name).chain([CCT5])
     }
 
     /// The paper's fine-tuning prompt for a task.
@@ -109,15 +150,33 @@ impl Template {
         &self.name
     }
 
-    /// The template's text, with `{diff}` in it.
+    /// The template's text, with `{diff}` in it; of `cct5` its markers.
     pub fn text(&self) -> String {
-        [&self.before, PLACEHOLDER, &self.after].concat()
+        match &self.form {
+            Form::Around(before, after) => [before, PLACEHOLDER, after].concat(),
+            Form::Cct5 => MARKERS.concat(),
+        }
+    }
+
+    /// Whether it has tokens of its own between the lines of the diff, which text cannot spell.
+    pub fn has_markers(&self) -> bool {
+        self.form == Form::Cct5
+    }
+
+    /// Most tokens that the template itself allows a prompt, special ones left out.
+    pub fn most_tokens(&self) -> Option<usize> {
+        self.has_markers().then_some(cct5::MOST_TOKENS)
     }
 
     /// The prompt for a diff. A `{diff}` inside the diff is ordinary text.
     pub fn render(&self, diff: &str) -> Prompt {
-        let start = self.before.len();
-        Prompt { text: [&self.before, diff, &self.after].concat(), diff: start..start + diff.len() }
+        match &self.form {
+            Form::Around(before, after) => {
+                let (text, start) = ([before, diff, after].concat(), before.len());
+                Prompt { text, diff: start..start + diff.len(), pieces: Vec::new() }
+            }
+            Form::Cct5 => cct5::render(diff),
+        }
     }
 
     /// First 16 hexadecimal digits of the SHA-256 of [`Template::text`]: what a feature table records.
@@ -184,7 +243,7 @@ mod tests {
 
     #[test]
     fn builtins_have_one_place_and_the_papers_words() {
-        for name in Template::builtin_names() {
+        for (name, _) in BUILTIN {
             let prompt = Template::builtin(name).unwrap().render("-{diff}\n+b");
             assert_eq!(&prompt.text[prompt.diff.clone()], "-{diff}\n+b");
         }

@@ -12,23 +12,22 @@ use tokenizers::Tokenizer;
 use crate::{
     Error, Result,
     aggregate::{Aggregates, aggregate},
-    attribution::{AttributedFn, Fold, Matrix, attribute_after},
+    attribution::{AttributedFn, Fold, Matrix, attribute_about},
     diff::Diff,
     features::{FeatureSet, Measured},
     model::{
-        config::Config,
-        decoder::Decoder,
+        language::{LanguageModel, Prompt},
         ops::Precision,
-        past::{Keep, Past},
+        past::Keep,
         source::{Layout, ModelFiles},
         tokenizer,
     },
     plan::{Footprint, Lengths, Limits, PlanError},
-    prompt::Template,
+    prompt::{CCT5, MARKERS, Template},
     sample::{Sample, Task},
     table::Row,
-    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, encode},
-    uncertainty::{StepScores, scores_after},
+    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, encode, encode_pair},
+    uncertainty::{StepScores, scores_about},
 };
 
 /// What is computed, and how.
@@ -42,8 +41,10 @@ pub struct Settings {
     pub fold: Fold,
     /// Whether each column of the matrix is divided by its L1 sum.
     pub normalize: bool,
-    /// The prompt; by the sample's task where absent.
+    /// The prompt; where absent by the sample's task, for an encoder-decoder the one it was trained on.
     pub template: Option<Template>,
+    /// Leave the special tokens around an encoder-decoder's text out of the means; they are read all the same.
+    pub without_special_targets: bool,
     /// Token budget and token rules.
     pub encode: EncodeOptions,
     /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
@@ -59,6 +60,7 @@ impl Default for Settings {
             fold: Fold::L2,
             normalize: true,
             template: None,
+            without_special_targets: false,
             encode: EncodeOptions::default(),
             max_memory: None,
         }
@@ -66,9 +68,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The prompt for a task.
-    pub fn template_for(&self, task: Task) -> Template {
-        self.template.clone().unwrap_or_else(|| Template::for_task(task))
+    /// Which tokens of the response the means are over.
+    fn counted(&self, encoding: &Encoding) -> Vec<bool> {
+        let of_response = encoding.segments[encoding.n_prompt..].iter();
+        of_response.map(|&segment| !(self.without_special_targets && segment == Segment::Special)).collect()
     }
 
     /// The settings as the metadata of a table.
@@ -90,6 +93,13 @@ impl Settings {
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into();
+        // these two are an encoder-decoder's alone
+        if self.without_special_targets {
+            provenance.insert("special_targets".into(), "left out".into());
+        }
+        if self.encode.message_prefix {
+            provenance.insert("message_prefix".into(), "true".into());
+        }
         if self.features.needs_attribution() {
             provenance.insert("attribution_method".into(), "input_x_gradient".into());
             provenance.insert("attributed_fn".into(), self.attributed_fn.to_string());
@@ -116,23 +126,25 @@ pub struct Scorer {
     /// Suffix of its columns.
     pub name: String,
     /// Differentiable model.
-    pub decoder: Decoder,
+    pub model: LanguageModel,
     /// Its tokenizer.
     pub tokenizer: Tokenizer,
+    /// The prompt that an encoder-decoder was trained on.
+    own_template: Option<Template>,
     provenance: BTreeMap<String, String>,
 }
 
 /// What samples of one scorer leave for the next: the last prompt's run, for the next one with the same prompt.
 #[derive(Debug)]
-pub struct Workspace {
+pub struct Workspace<'a> {
     limits: Limits,
-    past: Option<Past>,
+    prompt: Option<Prompt<'a>>,
 }
 
-impl Workspace {
+impl Workspace<'_> {
     /// An empty one; its samples keep within `limits`.
     pub fn new(limits: Limits) -> Self {
-        Workspace { limits, past: None }
+        Workspace { limits, prompt: None }
     }
 }
 
@@ -145,6 +157,8 @@ pub struct Measurement {
     pub encoding: Encoding,
     /// Scores of the response tokens.
     pub scores: StepScores,
+    /// Which of them the means are over.
+    pub counted: Vec<bool>,
     /// Attribution under the settings' fold, if a feature needs it.
     pub matrix: Option<Matrix>,
     /// Its aggregates.
@@ -159,11 +173,17 @@ impl Scorer {
     /// # Errors
     /// A file is missing, damaged or does not fit the others.
     pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
-        let config = files.config()?;
-        let tokenizer = load_tokenizer(files, &config)?;
+        let tokenizer = load_tokenizer(files, files.model_config()?.vocab_size())?;
         let (tensors, precision) = Precision::of(dtype, device);
-        let decoder = Decoder::with_precision(&config, &files.weights(tensors, device)?, precision)?;
-        let provenance = [
+        let model = files.load(tensors, device, precision)?;
+        let own_template = match &model {
+            LanguageModel::DecoderOnly(_) => None,
+            LanguageModel::EncoderDecoder(_) => {
+                let is_cct5 = MARKERS.iter().all(|marker| tokenizer.token_to_id(marker).is_some());
+                Some(Template::builtin(if is_cct5 { CCT5 } else { "raw" })?)
+            }
+        };
+        let mut provenance: BTreeMap<String, String> = [
             ("model", files.source.clone()),
             ("weights", files.fingerprint()?),
             ("dtype", precision.name(tensors).to_owned()),
@@ -171,7 +191,10 @@ impl Scorer {
         ]
         .map(|(key, value)| (format!("{key}@{}", files.name), value))
         .into();
-        Ok(Scorer { name: files.name.clone(), decoder, tokenizer, provenance })
+        if let Some(template) = &own_template {
+            provenance.insert(format!("own_template@{}", files.name), template.name().to_owned());
+        }
+        Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, provenance })
     }
 
     /// What the columns of this scorer come from, keyed `what@scorer`.
@@ -179,9 +202,9 @@ impl Scorer {
         &self.provenance
     }
 
-    /// Most tokens that prompt and text may have together.
+    /// Most tokens that prompt and text may have together, with an encoder-decoder each of them.
     pub fn max_tokens(&self, settings: &Settings) -> usize {
-        let model = self.decoder.config().max_position_embeddings;
+        let model = self.model.config().max_tokens();
         settings.encode.max_tokens.map_or(model, |n| n.min(model))
     }
 
@@ -191,7 +214,12 @@ impl Scorer {
     /// The diff is none, or the text alone is too long.
     pub fn encode(&self, diff: &Diff, text: &str, task: Task, settings: &Settings) -> Result<Encoding> {
         let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
-        Ok(encode(&self.tokenizer, &settings.template_for(task), diff, text, &options)?)
+        let template = settings.template.as_ref().or(self.own_template.as_ref());
+        let template = template.cloned().unwrap_or_else(|| Template::for_task(task));
+        Ok(match self.model {
+            LanguageModel::DecoderOnly(_) => encode(&self.tokenizer, &template, diff, text, &options)?,
+            LanguageModel::EncoderDecoder(_) => encode_pair(&self.tokenizer, &template, diff, text, &options)?,
+        })
     }
 
     /// Runs the model over one sample.
@@ -208,9 +236,9 @@ impl Scorer {
     ///
     /// # Errors
     /// As [`Scorer::measure`].
-    pub fn measure_in(
-        &self,
-        workspace: &mut Workspace,
+    pub fn measure_in<'a>(
+        &'a self,
+        workspace: &mut Workspace<'a>,
         diff: &str,
         text: &str,
         task: Task,
@@ -222,36 +250,38 @@ impl Scorer {
         let (n, gradients) = (encoding.n_prompt, settings.features.needs_attribution());
         let (prompt, targets) = encoding.ids.split_at(n);
         let lengths = Lengths { n_prompt: n, n_response: targets.len() };
-        let plan = Footprint::of(&self.decoder).plan(lengths, gradients, workspace.limits)?;
+        let plan = Footprint::of(&self.model).plan(lengths, gradients, workspace.limits)?;
         let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
-        let known = workspace.past.take().filter(|past| past.serves(prompt, keep));
-        let past = match known {
-            Some(past) => past,
-            None => Past::new(&self.decoder, prompt, keep)?,
+        let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
+        let prompt = match known {
+            Some(known) => known,
+            None => self.model.read(prompt, keep)?,
         };
         let (scores, matrix) = if gradients {
-            let attribution = attribute_after(&self.decoder, &past, targets, settings.attributed_fn, &plan)?;
+            let attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
             let matrix = attribution.matrix(settings.fold, settings.normalize);
             (attribution.scores, Some(matrix))
         } else {
-            (scores_after(&self.decoder, &past, targets)?, None)
+            (scores_about(&prompt, targets)?, None)
         };
-        workspace.past = Some(past);
+        workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
+        let counted = settings.counted(&encoding);
         let in_diff: Vec<bool> = encoding.segments.iter().map(|&s| s == Segment::Diff).collect();
-        let aggregates = matrix.as_ref().map(|matrix| aggregate(matrix, &encoding.changed, &in_diff));
-        Ok(Measurement { diff, encoding, scores, matrix, aggregates, elapsed })
+        let of_counted = |matrix: &Matrix| aggregate(&matrix.of_targets(&counted), &encoding.changed, &in_diff);
+        let aggregates = matrix.as_ref().map(of_counted);
+        Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, elapsed })
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
     /// null. None if the sample is too large for a workspace that shares its memory with others.
-    pub fn columns(&self, sample: &Sample, settings: &Settings, workspace: &mut Workspace) -> Option<Row> {
+    pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings) {
             Err(Error::Plan(PlanError::TooSmall { .. })) if workspace.limits.sharers > 1 => return None,
             Ok(m) => {
-                let measured = Measured { scores: &m.scores, aggregates: m.aggregates.as_ref() };
+                let measured = Measured { scores: &m.scores.of_targets(&m.counted), aggregates: m.aggregates.as_ref() };
                 for (name, value) in settings.features.values(&measured) {
                     put(name, value.map_or(Value::Null, Value::from));
                 }
@@ -298,7 +328,7 @@ pub(crate) fn describe(error: &Error) -> String {
     text
 }
 
-fn load_tokenizer(files: &ModelFiles, config: &Config) -> Result<Tokenizer> {
+fn load_tokenizer(files: &ModelFiles, vocab_size: usize) -> Result<Tokenizer> {
     let tokenizer = match &files.layout {
         Layout::Folder { path } => tokenizer::from_json(&path.join("tokenizer.json")),
         Layout::Gguf { .. } => match files.gguf()? {
@@ -307,7 +337,7 @@ fn load_tokenizer(files: &ModelFiles, config: &Config) -> Result<Tokenizer> {
         },
     }
     .map_err(crate::model::ModelError::from)?;
-    tokenizer::check_fits(&tokenizer, config.vocab_size).map_err(crate::model::ModelError::from)?;
+    tokenizer::check_fits(&tokenizer, vocab_size).map_err(crate::model::ModelError::from)?;
     Ok(tokenizer)
 }
 

@@ -6,10 +6,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::{
-    Error, Result,
-    attribution::{AttributedFn, Fold, attribute},
+    Result,
+    attribution::{AttributedFn, Fold, attribute_about},
     diff::Diff,
-    model::{decoder::Decoder, ops::Precision},
+    model::{language::LanguageModel, ops::Precision, past::Keep},
+    plan::{Footprint, Lengths, Limits},
     sample::Task,
     scorer::{Scorer, Settings},
     uncertainty::{StepScores, step_scores},
@@ -50,23 +51,39 @@ impl GradientCheck {
 ///
 /// # Errors
 /// The model cannot run.
-pub fn gradients(scorer: &Scorer, precise: &Decoder) -> Result<Vec<GradientCheck>> {
+pub fn gradients(scorer: &Scorer, precise: &LanguageModel) -> Result<Vec<GradientCheck>> {
     let encoding = scorer.encode(&Diff::parse(DIFF)?, TEXT, Task::Review, &Settings::default())?;
     let (ids, n) = (&encoding.ids, encoding.n_prompt);
-    let visible = &ids[..ids.len() - 1];
+    // what the model reads before the last token: prompt and text, in two stacks with the start of the second between them
+    let (prompt, text) = ids.split_at(n);
+    let visible = match precise {
+        LanguageModel::DecoderOnly(_) => ids[..ids.len() - 1].to_vec(),
+        LanguageModel::EncoderDecoder(model) => [prompt, &model.decoder_ids(text)].concat(),
+    };
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let direction: Vec<f64> = visible.iter().map(|_| rng.random_range(-1.0..1.0)).collect();
 
-    let rotary = precise.rotary(visible.len())?;
-    let x = precise.embed(visible)?;
+    let x = precise.head().embed(&visible)?;
     let scores_at = |h: f64| -> Result<StepScores> {
         let scale: Vec<f64> = direction.iter().map(|d| 1.0 + h * d).collect();
         let scale = Tensor::from_vec(scale, (visible.len(), 1), precise.device())?.to_dtype(precise.dtype())?;
-        let hidden = precise.forward(&x.broadcast_mul(&scale)?, &rotary)?;
-        Ok(step_scores(precise, &hidden.narrow(0, n - 1, ids.len() - n)?, &ids[n..])?)
+        let x = x.broadcast_mul(&scale)?;
+        let hidden = match precise {
+            LanguageModel::DecoderOnly(model) => {
+                model.forward(&x, &model.rotary(visible.len())?)?.narrow(0, n - 1, text.len())?
+            }
+            LanguageModel::EncoderDecoder(model) => model.forward(&x.narrow(0, 0, n)?, &x.narrow(0, n, text.len())?)?,
+        };
+        Ok(step_scores(precise.head(), &hidden, text)?)
     };
-    let h = if precise.dtype() == DType::F64 { 1e-4 } else { 2e-2 };
-    let tolerance = match (scorer.decoder.dtype(), scorer.decoder.precision()) {
+    // A T5's ReLUs have kinks, and the fewer of them lie between the two sides of a difference, the better.
+    let h = match (precise, precise.dtype()) {
+        (LanguageModel::DecoderOnly(_), DType::F64) => 1e-4,
+        (LanguageModel::DecoderOnly(_), _) => 2e-2,
+        (LanguageModel::EncoderDecoder(_), DType::F64) => 1e-6,
+        (LanguageModel::EncoderDecoder(_), _) => 3e-3,
+    };
+    let tolerance = match (scorer.model.dtype(), scorer.model.precision()) {
         (DType::F64, _) => 1e-5,
         (DType::F32, Precision::Full) => 1e-2,
         _ => 2e-1,
@@ -77,12 +94,19 @@ pub fn gradients(scorer: &Scorer, precise: &Decoder) -> Result<Vec<GradientCheck
         let values = of(a).iter().zip(of(b)).zip(of(c).iter().zip(of(d)));
         values.map(|((a, b), (c, d))| (4.0 * (c - d) / h - (a - b) / (2.0 * h)) / 3.0).collect()
     };
+    let read = scorer.model.read(prompt, Keep::LayerInputs)?;
+    let lengths = Lengths { n_prompt: n, n_response: text.len() };
+    let plan = Footprint::of(&scorer.model).plan(lengths, true, Limits::default())?;
     [(AttributedFn::LogProb, slopes(|s| &s.logprob)), (AttributedFn::Logit, slopes(|s| &s.logit))]
         .into_iter()
         .map(|(attributed_fn, differences)| {
-            let matrix =
-                attribute(&scorer.decoder, ids, n, attributed_fn).map_err(Error::from)?.matrix(Fold::Dot, false);
-            let vjps = matrix.columns.iter().map(|c| c.iter().zip(&direction).map(|(v, d)| v * d).sum::<f64>());
+            let matrix = attribute_about(&read, text, attributed_fn, &plan)?.matrix(Fold::Dot, false);
+            // a start token is the first row after the prompt
+            let vjps = matrix.columns.iter().enumerate().map(|(t, column)| {
+                let (source, earlier) = column.split_at(n);
+                let rows = source.iter().chain(matrix.start.get(t)).chain(earlier);
+                rows.zip(&direction).map(|(v, d)| v * d).sum::<f64>()
+            });
             let largest = differences.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
             let pairs = vjps.zip(differences.iter().copied());
             let worst = pairs.max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs())).unwrap_or((0.0, 0.0));

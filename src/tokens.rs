@@ -1,13 +1,16 @@
 //! Token ids with byte spans, segments and line kinds.
 //!
-//! ids are the tokens of prompt and response encoded together, as the model would read them. Every token knows its
+//! ids are the tokens of prompt and response encoded together, as the model would read them; for an encoder-decoder, which has a
+//! stack for each, encoded apart ([`encode_pair`]). Every token knows its
 //! bytes in that text, and with them its segment and whether it is part of a changed line.
 
 mod error;
 mod fit;
+mod pair;
 mod raw;
 
 pub use error::TokensError;
+pub use pair::encode_pair;
 
 use std::{borrow::Cow, ops::Range};
 
@@ -21,7 +24,7 @@ use crate::{
 /// Which part of the scored text a token is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Segment {
-    /// Put there by the tokenizer, not in the text: BOS.
+    /// Put there by the tokenizer, not in the text: BOS; for an encoder-decoder also what is around its two texts.
     Special,
     /// The prompt around the diff.
     Instruction,
@@ -82,6 +85,8 @@ pub struct EncodeOptions {
     pub parse_special: bool,
     /// Which tokens count as changed.
     pub changed: ChangedRule,
+    /// For an encoder-decoder: the text begins with `<msg>`, as CCT5 was trained, in place of what its tokenizer puts there.
+    pub message_prefix: bool,
 }
 
 /// A prompt and a response as tokens. The vectors have one entry for each of the S = N + T tokens.
@@ -147,6 +152,9 @@ pub fn encode(
     response: &str,
     options: &EncodeOptions,
 ) -> Result<Encoding, TokensError> {
+    if template.has_markers() {
+        return Err(TokensError::TwoStacks { template: template.name().to_owned() });
+    }
     let mut tokenizer = Cow::Borrowed(tokenizer);
     if tokenizer.get_encode_special_tokens() == options.parse_special {
         tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
@@ -177,7 +185,11 @@ fn annotate(
     let in_prompt = tokens.spans.iter().enumerate().map(|(index, span)| (index < n_prompt, span));
     let changed: Vec<bool> = in_prompt.map(|(inside, span)| inside && meets(span, &regions, rule.overlap)).collect();
     let diff_lines = tokens.spans.iter().zip(&segments).zip(&changed).map(|((span, segment), &changed)| {
-        (*segment == Segment::Diff).then(|| line_of(span, &prompt.diff, diff, changed)).flatten()
+        let line = || match prompt.piece_at(span.start) {
+            Some(piece) => Some(piece.line),
+            None => line_of(span, &prompt.diff, diff, changed),
+        };
+        (*segment == Segment::Diff).then(line).flatten()
     });
     Encoding {
         diff_lines: diff_lines.collect(),
@@ -197,6 +209,9 @@ fn annotate(
 
 /// The changed bytes of the diff as bytes of the prompt: in order, disjoint, none empty, none in what was cut.
 fn changed_regions(diff: &Diff, prompt: &Prompt, bytes: ChangedBytes) -> Vec<Range<usize>> {
+    if !prompt.pieces.is_empty() {
+        return prompt.pieces.iter().filter(|piece| piece.changed).map(|piece| piece.span.clone()).collect();
+    }
     let Range { start, end } = prompt.diff;
     let spans = diff.changed_spans_by(bytes).into_iter();
     spans.map(|span| span.start + start..(span.end + start).min(end)).filter(|region| !region.is_empty()).collect()

@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
 use crate::{
-    model::{decoder::Decoder, ops::Real, past::Past},
+    model::{decoder::Decoder, head::Head, language::Prompt, ops::Real, past::Past},
     plan::LOGIT_ROWS,
 };
 
@@ -33,6 +33,17 @@ impl StepScores {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.logprob.is_empty()
+    }
+
+    /// Those of some tokens only; `counted` says of each whether it stays.
+    pub fn of_targets(&self, counted: &[bool]) -> StepScores {
+        let keep = |values: &[f64]| values.iter().zip(counted).filter(|(_, keep)| **keep).map(|(&v, _)| v).collect();
+        StepScores {
+            logprob: keep(&self.logprob),
+            logit: keep(&self.logit),
+            probability: keep(&self.probability),
+            entropy: keep(&self.entropy),
+        }
     }
 
     fn push(&mut self, row: &RowScores) {
@@ -101,8 +112,8 @@ fn seed_row<T: Real>(logits: &mut [T], target: usize, scores: &RowScores, seed: 
 ///
 /// # Errors
 /// A tensor operation failed, or the logits of a row are not finite.
-pub fn step_scores(decoder: &Decoder, hidden: &Tensor, targets: &[u32]) -> Result<StepScores> {
-    Ok(score(decoder, hidden, targets, None)?.0)
+pub fn step_scores(head: &Head, hidden: &Tensor, targets: &[u32]) -> Result<StepScores> {
+    Ok(score(head, hidden, targets, None)?.0)
 }
 
 /// Scores the text's tokens `targets` `[T]` behind a prompt.
@@ -110,30 +121,41 @@ pub fn step_scores(decoder: &Decoder, hidden: &Tensor, targets: &[u32]) -> Resul
 /// # Errors
 /// As [`step_scores`].
 pub fn scores_after(decoder: &Decoder, past: &Past, targets: &[u32]) -> Result<StepScores> {
-    step_scores(decoder, &past.predicting_rows(decoder, targets)?, targets)
+    step_scores(decoder.head(), &past.predicting_rows(decoder, targets)?, targets)
+}
+
+/// Scores the text's tokens `targets` `[T]` about a prompt that a model of either family has read.
+///
+/// # Errors
+/// As [`step_scores`].
+pub fn scores_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<StepScores> {
+    match prompt {
+        Prompt::Past(decoder, past) => scores_after(decoder, past, targets),
+        Prompt::Source(model, source) => step_scores(model.head(), &source.predicting_rows(model, targets)?, targets),
+    }
 }
 
 /// As [`step_scores`], and the gradient of each token's seed scalar with respect to its row of `hidden`: `[T, H]`.
 pub fn step_scores_and_seeds(
-    decoder: &Decoder,
+    head: &Head,
     hidden: &Tensor,
     targets: &[u32],
     seed: Seed,
 ) -> Result<(StepScores, Tensor)> {
-    let (scores, seeds) = score(decoder, hidden, targets, Some(seed))?;
+    let (scores, seeds) = score(head, hidden, targets, Some(seed))?;
     Ok((scores, Tensor::cat(&seeds, 0)?))
 }
 
-fn score(decoder: &Decoder, hidden: &Tensor, targets: &[u32], seed: Option<Seed>) -> Result<(StepScores, Vec<Tensor>)> {
-    match decoder.dtype() {
-        DType::F64 => score_in::<f64>(decoder, hidden, targets, seed),
-        _ => score_in::<f32>(decoder, hidden, targets, seed),
+fn score(head: &Head, hidden: &Tensor, targets: &[u32], seed: Option<Seed>) -> Result<(StepScores, Vec<Tensor>)> {
+    match head.dtype() {
+        DType::F64 => score_in::<f64>(head, hidden, targets, seed),
+        _ => score_in::<f32>(head, hidden, targets, seed),
     }
 }
 
 /// Logits are reduced on the host in `T`, a few rows at a time.
 fn score_in<T: Real>(
-    decoder: &Decoder,
+    head: &Head,
     hidden: &Tensor,
     targets: &[u32],
     seed: Option<Seed>,
@@ -143,7 +165,7 @@ fn score_in<T: Real>(
     for (i, rows) in targets.chunks(LOGIT_ROWS).enumerate() {
         let start = i * LOGIT_ROWS;
         let hidden = hidden.narrow(0, start, rows.len())?;
-        let logits = decoder.logits(&hidden)?;
+        let logits = head.logits(&hidden)?;
         let mut host: Vec<T> = logits.to_dtype(T::DTYPE)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
         let v = host.len() / rows.len();
         let chunk: Vec<RowScores> = host
@@ -161,8 +183,8 @@ fn score_in<T: Real>(
         chunk.iter().for_each(|row| scores.push(row));
         if seed.is_some() {
             let d_logits = Tensor::from_vec(host, (rows.len(), v), &Device::Cpu)?;
-            let d_logits = d_logits.to_device(decoder.device())?.to_dtype(decoder.dtype())?;
-            seeds.push(decoder.logits_vjp(&hidden, &d_logits)?);
+            let d_logits = d_logits.to_device(head.device())?.to_dtype(head.dtype())?;
+            seeds.push(head.logits_vjp(&hidden, &d_logits)?);
         }
     }
     Ok((scores, seeds))

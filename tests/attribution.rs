@@ -59,7 +59,7 @@ fn texts_that_share_a_prompt_do_not_see_each_other() {
         assert!(shared.serves(prompt, Keep::KeysValues) && !shared.serves(&prompt[1..], Keep::KeysValues));
         for text in [text, &text[1..], &text[..1], text] {
             let n_prompt = prompt.len();
-            let plan = Footprint::of(&decoder)
+            let plan = Footprint::of_decoder(&decoder)
                 .plan(Lengths { n_prompt, n_response: text.len() }, true, Limits::default())
                 .unwrap();
             let got = attribute_after(&decoder, &shared, text, AttributedFn::LogProb, &plan).unwrap();
@@ -71,7 +71,8 @@ fn texts_that_share_a_prompt_do_not_see_each_other() {
             let visible = &ids[..ids.len() - 1];
             let rotary = decoder.rotary(visible.len()).unwrap();
             let hidden = decoder.forward(&decoder.embed(visible).unwrap(), &rotary).unwrap();
-            let whole = step_scores(&decoder, &hidden.narrow(0, n_prompt - 1, text.len()).unwrap(), text).unwrap();
+            let whole =
+                step_scores(decoder.head(), &hidden.narrow(0, n_prompt - 1, text.len()).unwrap(), text).unwrap();
             assert_vector(name, &got.scores.logprob, &whole.logprob, 1e-11);
         }
     }
@@ -131,7 +132,8 @@ fn changed_or_unchanged_holds_the_maximum() {
     let got = attribute(&decoder, &case.full_ids, case.n_source, AttributedFn::Probability).unwrap();
     let matrix = got.matrix(Fold::L2, true);
     for column in &matrix.columns {
-        let one = veridiff::attribution::Matrix { n_prompt: case.n_source, columns: vec![column.clone()] };
+        let one =
+            veridiff::attribution::Matrix { n_prompt: case.n_source, columns: vec![column.clone()], start: Vec::new() };
         let a = aggregate(&one, &case.changed_mask, &case.diff_scope_mask);
         assert_eq!(a.source, a.changed.max(a.unchanged));
     }
@@ -206,7 +208,7 @@ fn model_gradients_match_central_differences() {
                     scale[position] += step;
                     let scale = Tensor::from_vec(scale, (59, 1), &Device::Cpu).unwrap();
                     let hidden = decoder.forward(&x.broadcast_mul(&scale).unwrap(), &rotary).unwrap();
-                    let scores = step_scores(&decoder, &hidden.narrow(0, n - 1, 5).unwrap(), &ids[n..]).unwrap();
+                    let scores = step_scores(decoder.head(), &hidden.narrow(0, n - 1, 5).unwrap(), &ids[n..]).unwrap();
                     match attributed_fn {
                         AttributedFn::Probability => scores.probability,
                         AttributedFn::Logit => scores.logit,

@@ -10,6 +10,7 @@ use veridiff::{
     attribution::{AttributedFn, Fold, attribute},
     model::{
         decoder::Decoder,
+        language::LanguageModel,
         ops::Precision,
         source::{ResolveOptions, resolve},
     },
@@ -33,7 +34,8 @@ fn check(card: &str, expected: &std::path::Path) {
         assert_eq!(m.encoding.ids, case.full_ids, "{}: token ids", case.name);
         assert_eq!(m.encoding.n_prompt, case.n_source, "{}: N", case.name);
         assert_eq!(m.encoding.changed[..case.n_source], case.changed_mask, "{}: changed tokens", case.name);
-        check_case(&scorer.decoder, &case);
+        let LanguageModel::DecoderOnly(decoder) = &scorer.model else { panic!("{card}: two stacks") };
+        check_case(decoder, &case);
     }
 }
 

@@ -86,28 +86,27 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         let scorer = args.model.load(&files, dtype)?;
         // differences of a forward pass in half precision would be mostly rounding
         let precise = match dtype {
-            DType::BF16 | DType::F16 => Some(args.model.load(&files, DType::F32)?.decoder),
+            DType::BF16 | DType::F16 => Some(args.model.load(&files, DType::F32)?.model),
             _ => None,
         };
-        let checks = self_check::gradients(&scorer, precise.as_ref().unwrap_or(&scorer.decoder))?;
+        let checks = self_check::gradients(&scorer, precise.as_ref().unwrap_or(&scorer.model))?;
         drop(precise);
         ok &= checks.iter().all(GradientCheck::passed);
-        let decoder = &scorer.decoder;
-        let c = decoder.config();
-        let footprint = Footprint::of(decoder);
+        let c = scorer.model.config();
+        let footprint = Footprint::of(&scorer.model);
         let limits = Limits { max_bytes: args.model.max_memory, ..Limits::default() };
         // the checks have used the device, so that this is known
-        let slow = fused_kernels_problem().filter(|_| !decoder.device().is_cpu());
-        let memory = Memory::plans(&footprint, c.max_position_embeddings, limits);
+        let slow = fused_kernels_problem().filter(|_| !scorer.model.device().is_cpu());
+        let memory = Memory::plans(&footprint, c.max_tokens(), limits);
         if args.json {
             let value = json!({
                 "scorer": scorer.name,
                 "provenance": scorer.provenance(),
-                "architecture": c.architecture.model_type(),
-                "layers": c.num_hidden_layers,
-                "hidden_size": c.hidden_size,
-                "vocab_size": c.vocab_size,
-                "parameters": decoder.n_parameters(),
+                "architecture": c.model_type(),
+                "layers": c.n_layers(),
+                "hidden_size": c.hidden_size(),
+                "vocab_size": c.vocab_size(),
+                "parameters": c.n_parameters(),
                 "weight_bytes": footprint.weights(),
                 "threads": rayon::current_num_threads(),
                 "max_memory": args.model.max_memory,
@@ -122,11 +121,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(&format!(
             "{}: {} with {} layers, hidden size {}, {} words, {:.1} M parameters\n",
             scorer.name,
-            c.architecture.model_type(),
-            c.num_hidden_layers,
-            c.hidden_size,
-            c.vocab_size,
-            decoder.n_parameters() as f64 / 1e6
+            c.model_type(),
+            c.n_layers(),
+            c.hidden_size(),
+            c.vocab_size(),
+            c.n_parameters() as f64 / 1e6
         ))?;
         for (key, value) in scorer.provenance() {
             print(&format!("  {key}: {value}\n"))?;

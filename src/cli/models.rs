@@ -20,7 +20,10 @@ use crate::{
         encoder::EncoderArchitecture,
         fetch::{self, FetchOptions, OnProgress},
         hub,
+        language::ModelConfig,
+        ops::Gate,
         source::{self, Layout, ModelFiles},
+        t5::config::{FeedForwardKind, T5Config},
     },
 };
 
@@ -77,6 +80,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// The class of an encoder-decoder in config.json.
+const T5_CLASS: &str = "T5ForConditionalGeneration";
+
 fn list(json: bool) -> Result<String, ModelError> {
     let options = FetchOptions { offline: true, ..FetchOptions::default() };
     let cards = cards::all()?
@@ -85,7 +91,8 @@ fn list(json: bool) -> Result<String, ModelError> {
         .collect::<Result<Vec<(bool, Card)>, ModelError>>()?;
     if json {
         let models: Vec<Value> = cards.iter().map(|(cached, card)| card_json(card, *cached)).collect();
-        let architectures = Architecture::ALL.map(architecture_json);
+        let mut architectures = Architecture::ALL.map(architecture_json).to_vec();
+        architectures.push(json!({ "architecture": "t5", "class": T5_CLASS, "scoring": true, "attribution": true }));
         return Ok(format!("{:#}\n", json!({ "models": models, "architectures": architectures })));
     }
     let mut models = plain_table(["id", "title", "role", "licence", "from", "cached", "scoring", "attribution"]);
@@ -100,6 +107,7 @@ fn list(json: bool) -> Result<String, ModelError> {
         let name = format!("{architecture:?}");
         architectures.add_row([&name, architecture.class_name(), architecture.model_type(), "yes", "yes"]);
     }
+    architectures.add_row(["T5", T5_CLASS, "no", "yes", "yes"]);
     Ok(format!(
         "{models}\n\nAny other model works if its architecture is one of these \
          (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub; encoders and classifiers: a folder or \
@@ -137,7 +145,7 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
         Err(ModelError::OfflineHub { .. }) if card.is_some() => None,
         other => Some(other?),
     };
-    let (config, encoder) = match files.as_ref().map(ModelFiles::config).transpose() {
+    let (config, encoder) = match files.as_ref().map(ModelFiles::model_config).transpose() {
         Err(ModelError::Architecture { got, .. }) if EncoderArchitecture::from_class_name(&got).is_some() => {
             (None, EncoderArchitecture::from_class_name(&got))
         }
@@ -187,7 +195,10 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
     }
     rows.extend(encoder.filter(|_| card.is_none()).map(|encoder| ("role", encoder.role().name().into())));
     if let Some(config) = &config {
-        rows.extend(config_rows(config));
+        rows.extend(match config {
+            ModelConfig::DecoderOnly(config) => config_rows(config),
+            ModelConfig::EncoderDecoder(config) => t5_rows(config),
+        });
         rows.push(("scoring", "yes".into()));
         rows.push(("attribution", "yes".into()));
     }
@@ -238,16 +249,19 @@ fn architecture_json(architecture: Architecture) -> Value {
     })
 }
 
-fn files_json(files: &ModelFiles, config: Option<&Config>) -> Value {
+fn files_json(files: &ModelFiles, config: Option<&ModelConfig>) -> Value {
     let mut value = json!({
         "name": files.name, "source": files.source, "path": files.path(), "format": format_name(files),
         "revision": files.revision, "sha256": files.sha256,
     });
     if let Some(config) = config {
-        value["architecture"] = json!(config.architecture);
+        value["architecture"] = json!(config.model_type());
         value["scoring"] = json!(true);
         value["attribution"] = json!(true);
-        value["config"] = config_json(config);
+        value["config"] = match config {
+            ModelConfig::DecoderOnly(config) => config_json(config),
+            ModelConfig::EncoderDecoder(config) => t5_json(config),
+        };
     }
     value
 }
@@ -278,6 +292,36 @@ fn config_rows(config: &Config) -> Vec<(&'static str, String)> {
         ("rotary", format!("base {}, scaling {}", config.rope.theta, rope_type(config))),
         ("head", if config.tie_word_embeddings { "tied to the embedding" } else { "its own" }.into()),
     ]
+}
+
+fn t5_json(config: &T5Config) -> Value {
+    json!({
+        "d_model": config.d_model, "d_ff": config.d_ff, "d_kv": config.d_kv, "num_layers": config.num_layers,
+        "num_decoder_layers": config.num_decoder_layers, "num_heads": config.num_heads, "vocab_size": config.vocab_size,
+        "n_positions": config.n_positions, "tie_word_embeddings": config.tie_word_embeddings,
+        "feed_forward": feed_forward(config),
+    })
+}
+
+fn t5_rows(config: &T5Config) -> Vec<(&'static str, String)> {
+    let (encoder, decoder) = (config.num_layers, config.num_decoder_layers);
+    vec![
+        ("architecture", "T5".into()),
+        ("layers", format!("{encoder} of the encoder, {decoder} of the decoder")),
+        ("width", format!("{}, feed-forward {} ({})", config.d_model, config.d_ff, feed_forward(config))),
+        ("heads", format!("{}, {} wide", config.num_heads, config.d_kv)),
+        ("vocabulary", config.vocab_size.to_string()),
+        ("positions", format!("{} each of source and text", config.n_positions)),
+        ("head", if config.tie_word_embeddings { "tied to the embedding" } else { "its own" }.into()),
+    ]
+}
+
+fn feed_forward(config: &T5Config) -> &'static str {
+    match config.feed_forward {
+        FeedForwardKind::Relu => "relu",
+        FeedForwardKind::Gated(Gate::GeluNew) => "gated-gelu",
+        FeedForwardKind::Gated(Gate::Silu) => "gated-silu",
+    }
 }
 
 fn rope_type(config: &Config) -> &'static str {

@@ -297,7 +297,8 @@ impl Run<'_> {
         let tokens = samples.iter().map(|(_, sample)| self.cost(sample) as f64);
         let power = if self.settings.features.needs_attribution() { 2 } else { 1 };
         let operations = |scorer: &Scorer| {
-            2.0 * scorer.decoder.n_block_parameters() as f64 * tokens.clone().sum::<f64>() / BYTES_PER_TOKEN.powi(power)
+            2.0 * scorer.model.config().n_block_parameters() as f64 * tokens.clone().sum::<f64>()
+                / BYTES_PER_TOKEN.powi(power)
         };
         if self.scorers.iter().map(operations).sum::<f64>() < LONG_RUN {
             return;
@@ -310,8 +311,8 @@ impl Run<'_> {
             let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
             let limits = Limits { max_bytes: self.settings.max_memory, ..Limits::default() };
             let gradients = self.settings.features.needs_attribution();
-            match Footprint::of(&scorer.decoder).plan(lengths, gradients, limits) {
-                Ok(plan) if !gradients && scorer.decoder.device().is_cpu() => {
+            match Footprint::of(&scorer.model).plan(lengths, gradients, limits) {
+                Ok(plan) if !gradients && scorer.model.device().is_cpu() => {
                     let n = rayon::current_num_threads();
                     let bytes = size(plan.bytes_of(n));
                     note(&format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name));

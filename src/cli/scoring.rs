@@ -94,7 +94,7 @@ impl ModelArgs {
         let device = self.device.open()?;
         let footprints = files
             .iter()
-            .map(|files| Ok(Footprint::new(&files.config()?, dtype, &device)))
+            .map(|files| Ok(Footprint::new(&files.model_config()?, dtype, &device)))
             .collect::<Result<Vec<_>, Error>>()?;
         if let Some((last, others)) = footprints.split_last() {
             let others = others.iter().map(Footprint::weights).sum();
@@ -164,18 +164,27 @@ pub struct SettingArgs {
     /// Keep raw attribution
     #[arg(long)]
     pub no_normalize: bool,
-    /// Prompt for every sample: review, commit, review-zero-shot, commit-zero-shot [default: by the sample's task]
+    /// Prompt for every sample: review, commit, review-zero-shot, commit-zero-shot, raw (the diff alone), cct5 (its lines
+    /// behind <add>, <del> and <keep>) [default: by the sample's task; for an encoder-decoder cct5 if it has these tokens,
+    /// else raw]
     #[arg(long, value_name = "NAME")]
     pub prompt: Option<String>,
     /// Prompt from a file with one {diff}; the text follows its last character directly
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub template: Option<PathBuf>,
-    /// Most tokens of prompt and text together; the diff is cut to it, never the text [default: the model's limit]
+    /// Most tokens of prompt and text together, with an encoder-decoder of each; the diff is cut to it, never the text
+    /// [default: the model's limit]
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
     /// Read special-token text such as <|im_end|> in the input as control tokens, as the reference stack does
     #[arg(long)]
     pub parse_special: bool,
+    /// Leave the special tokens around an encoder-decoder's text (<s>, </s>) out of the means
+    #[arg(long)]
+    pub no_special_targets: bool,
+    /// Begin an encoder-decoder's text with <msg>, as CCT5 was trained, in place of <s>
+    #[arg(long)]
+    pub msg_prefix: bool,
 }
 
 impl SettingArgs {
@@ -204,9 +213,11 @@ impl SettingArgs {
             (None, Some(path)) => Some(Template::from_file(path).map_err(Error::from)?),
             (None, None) => None,
         };
+        settings.without_special_targets = self.no_special_targets;
         settings.encode = EncodeOptions {
             max_tokens: self.max_tokens,
             parse_special: self.parse_special,
+            message_prefix: self.msg_prefix,
             ..EncodeOptions::default()
         };
         Ok(settings)

@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 
 use super::{
     config::{Config, Rope, RopeScaling},
-    ops::{self, Attention, GatedMlpGradient, HeadLayout, Precision, Weight},
+    ops::{self, Attention, Gate, HeadLayout, MlpGradient, Precision, Weight},
 };
 
 /// A weight `[out, in]` and a bias `[out]` where the architecture has one.
@@ -172,7 +172,7 @@ impl Block {
     fn behind_attention(&self, x: &Tensor, heads_out: &Tensor) -> Result<Tensor> {
         let x = (x + self.output.forward(heads_out)?)?;
         let normed = ops::rms_norm(&x, &self.mlp_norm, self.eps)?;
-        let hidden = ops::swiglu(&self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
+        let hidden = ops::gated(Gate::Silu, &self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
         x + self.down.forward(&hidden)?
     }
 
@@ -196,7 +196,8 @@ impl Block {
         let middle = (x + self.output.forward(&attention.out)?)?;
         let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
         let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
-        let mlp = GatedMlpGradient::new(&self.down.weight, &self.gate.weight, &self.up.weight, &gate, &up)?;
+        let mlp =
+            MlpGradient::gated(Gate::Silu, &self.down.weight, [&self.gate.weight, &self.up.weight], [&gate, &up])?;
         Ok(Linearized {
             block: self,
             rotary: rotary.clone(),
@@ -221,7 +222,7 @@ pub struct Linearized<'a> {
     qkv: Tensor,
     attention: Attention,
     middle: Tensor,
-    mlp: GatedMlpGradient,
+    mlp: MlpGradient,
     output: Weight,
     qkv_weight: Weight,
 }

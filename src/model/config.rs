@@ -47,9 +47,10 @@ impl Architecture {
         Self::ALL.into_iter().find(|architecture| architecture.model_type() == name)
     }
 
-    /// All of them, for messages.
+    /// All of them and the encoder-decoder, for messages.
     pub(crate) fn listing() -> String {
-        Self::ALL.map(|a| format!("{} (`{}`)", a.class_name(), a.model_type())).join(", ")
+        let all = Self::ALL.map(|a| format!("{} (`{}`)", a.class_name(), a.model_type())).join(", ");
+        all + ", T5ForConditionalGeneration (`t5`)"
     }
 }
 

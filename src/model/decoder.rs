@@ -6,18 +6,16 @@ use candle_nn::VarBuilder;
 use super::{
     block::{Block, Rotary},
     config::Config,
-    ops::{self, Precision, Weight},
+    head::Head,
+    ops::{Precision, Weight},
 };
 
-/// Embedding table, blocks, final norm and output projection.
+/// Blocks between the two ends of a [`Head`].
 #[derive(Debug)]
 pub struct Decoder {
     config: Config,
-    /// The table where it is not the head as well.
-    embeddings: Option<Tensor>,
     blocks: Vec<Block>,
-    norm: Tensor,
-    lm_head: Weight,
+    head: Head,
     precision: Precision,
 }
 
@@ -43,13 +41,13 @@ impl Decoder {
         } else {
             (Some(embeddings()?), vb.get(table, "lm_head.weight")?)
         };
-        let lm_head = Weight::new(&lm_head, precision)?;
+        let norm = model.get(config.hidden_size, "norm.weight")?;
+        let head = Head::new(embeddings, norm, Weight::new(&lm_head, precision)?, config.rms_norm_eps);
         let layers = model.pp("layers");
         let blocks = (0..config.num_hidden_layers)
             .map(|i| Block::new(config, &layers.pp(i), precision))
             .collect::<Result<Vec<_>>>()?;
-        let norm = model.get(config.hidden_size, "norm.weight")?;
-        Ok(Decoder { config: config.clone(), embeddings, blocks, norm, lm_head, precision })
+        Ok(Decoder { config: config.clone(), blocks, head, precision })
     }
 
     /// The architecture's numbers.
@@ -62,14 +60,19 @@ impl Decoder {
         &self.blocks
     }
 
+    /// Embedding table, final norm and output projection.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
     /// Where the weights are.
     pub fn device(&self) -> &Device {
-        self.norm.device()
+        self.head.device()
     }
 
     /// What tensors between products are held in.
     pub fn dtype(&self) -> DType {
-        self.norm.dtype()
+        self.head.dtype()
     }
 
     /// What matrix products are worked out in.
@@ -89,15 +92,12 @@ impl Decoder {
 
     /// Positional tables for a sequence of `s` tokens.
     pub fn rotary(&self, s: usize) -> Result<Rotary> {
-        Rotary::new(&self.config, s, &self.norm)
+        Rotary::new(&self.config, s, self.head.norm())
     }
 
     /// Rows of the embedding table, `[S, H]`: the rows that enter the first block, and what gradients are taken by.
     pub fn embed(&self, ids: &[u32]) -> Result<Tensor> {
-        match &self.embeddings {
-            Some(table) => table.index_select(&Tensor::new(ids, self.device())?, 0),
-            None => self.lm_head.table_rows(ids),
-        }
+        self.head.embed(ids)
     }
 
     /// Runs the blocks over embedded rows `[S, H]`; returns the last block's output `[S, H]`, before the final norm.
@@ -112,18 +112,5 @@ impl Decoder {
             inputs.push(block.forward(&inputs[inputs.len() - 1], rotary)?);
         }
         Ok(inputs)
-    }
-
-    /// Logits `[R, V]` of some rows `[R, H]` of the last block's output.
-    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        self.lm_head.linear(&ops::rms_norm(hidden, &self.norm, self.config.rms_norm_eps)?, None)
-    }
-
-    /// Gradient with respect to `hidden` `[R, H]` from gradients with respect to its [`Self::logits`] `[R, V]`; each row
-    /// is a target of its own.
-    pub fn logits_vjp(&self, hidden: &Tensor, d_logits: &Tensor) -> Result<Tensor> {
-        let d_normed = self.lm_head.linear_vjp(d_logits)?;
-        let none = d_normed.zeros_like()?;
-        ops::rms_norm_vjp(hidden, &self.norm, self.config.rms_norm_eps, &d_normed, &none)
     }
 }

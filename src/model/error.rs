@@ -71,6 +71,12 @@ pub enum ModelError {
         /// The folder.
         path: PathBuf,
     },
+    /// A T5 checkpoint that lacks its decoder.
+    #[error("`{path}` has no decoder: none of its tensors is called `decoder.…`")]
+    NoDecoder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A classifier that does not judge entailment.
     #[error(
         "`{path}`: the classifier's labels (`id2label`) are {}; entailment needs one called `entailment`",
@@ -367,6 +373,9 @@ impl ModelError {
             }
             E::Role { .. } => {
                 "scorers go to --model, embedding models to --encoder, entailment classifiers to --classifier".into()
+            }
+            E::NoDecoder { .. } => {
+                "an encoder predicts no text: use a checkpoint of the whole model, or name it with --encoder".into()
             }
             E::NoEncoder { .. } => "use a checkpoint of the whole model, or of its encoder".into(),
             E::Labels { .. } => {

@@ -10,7 +10,9 @@
 //! | `gguf.rs` | one GGUF file: its metadata, and its tensors dequantised |
 //! | `tokenizer.rs` | tokenizer.json or GGUF metadata -> a tokenizer |
 //! | `encoder.rs`, `encoder/` | encoders that need no gradient: embeddings of texts, classification of pairs |
-//! | `ops/`, `block.rs`, `decoder.rs` | the differentiable forward pass |
+//! | `ops/`, `block.rs`, `decoder.rs`, `head.rs` | the differentiable forward pass of decoder-only models |
+//! | `t5/` | that of encoder-decoders |
+//! | `language.rs` | both families behind one face |
 //! | `past.rs` | a prompt run once for all texts that follow it |
 
 pub mod block;
@@ -21,10 +23,13 @@ pub mod encoder;
 pub mod error;
 pub mod fetch;
 pub mod gguf;
+pub mod head;
 pub mod hub;
+pub mod language;
 pub mod ops;
 pub mod past;
 pub mod source;
+pub mod t5;
 pub mod tokenizer;
 pub mod weights;
 

@@ -16,9 +16,14 @@ use super::{
     ModelError,
     cards::{self, Card},
     config::Config,
+    decoder::Decoder,
     fetch::{self, FetchOptions},
     gguf::Gguf,
-    hub, weights,
+    hub,
+    language::{LanguageModel, ModelConfig},
+    ops::Precision,
+    t5::{T5, config::T5Config},
+    weights,
 };
 
 /// How to find and fetch.
@@ -221,7 +226,47 @@ impl ModelFiles {
         Ok(Some(self.gguf.get_or_init(|| open).clone()))
     }
 
-    /// The model's numbers.
+    /// The numbers of a language model of either family.
+    ///
+    /// # Errors
+    /// As [`ModelFiles::config`], and those of [`T5Config::from_json_str`].
+    pub fn model_config(&self) -> Result<ModelConfig, ModelError> {
+        if let Layout::Folder { path } = &self.layout {
+            let path = path.join("config.json");
+            let text = std::fs::read_to_string(&path).map_err(ModelError::read(&path))?;
+            if T5Config::is_in(&text) {
+                return Ok(ModelConfig::EncoderDecoder(T5Config::from_json_str(&text, &path)?));
+            }
+        }
+        Ok(ModelConfig::DecoderOnly(self.config()?))
+    }
+
+    /// The language model, with tensors in `dtype` on `device` and products in `precision`.
+    ///
+    /// # Errors
+    /// Those of [`ModelFiles::model_config`] and [`ModelFiles::weights`]; a tensor is missing or of another shape;
+    /// [`ModelError::NoEncoder`] or [`ModelError::NoDecoder`] for half of a T5.
+    pub fn load(&self, dtype: DType, device: &Device, precision: Precision) -> Result<LanguageModel, ModelError> {
+        match self.model_config()? {
+            ModelConfig::DecoderOnly(config) => {
+                let weights = self.weights(dtype, device)?;
+                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?))
+            }
+            ModelConfig::EncoderDecoder(config) => {
+                let path = self.path();
+                let weights = weights::open_as_stored(path, dtype, device)?;
+                if !weights.contains_tensor("encoder.final_layer_norm.weight") {
+                    return Err(ModelError::NoEncoder { path: path.into() });
+                }
+                if !weights.contains_tensor("decoder.final_layer_norm.weight") {
+                    return Err(ModelError::NoDecoder { path: path.into() });
+                }
+                Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?))
+            }
+        }
+    }
+
+    /// The numbers of a decoder-only model.
     ///
     /// # Errors
     /// Those of [`Config::from_json`] or [`Config::from_gguf`].

@@ -9,7 +9,7 @@ pub use gguf::from_gguf;
 
 use std::path::{Path, PathBuf};
 
-use tokenizers::{ModelWrapper, Tokenizer};
+use tokenizers::{ModelWrapper, Tokenizer, models::unigram::Unigram};
 
 /// Reads a `tokenizer.json`.
 ///
@@ -33,7 +33,25 @@ fn settle(mut tokenizer: Tokenizer) -> Result<Tokenizer, tokenizers::Error> {
         model.dropout = None;
         tokenizer.with_model(model);
     }
+    if let Some(model) = without_special_pieces(&tokenizer)? {
+        tokenizer.with_model(model);
+    }
     Ok(tokenizer)
+}
+
+/// A Unigram vocabulary has its special tokens as pieces too, and would spell a text's own `</s>` with the control token. They
+/// are renamed to something with a blank, which no word between blanks contains; the special tokens keep their ids.
+fn without_special_pieces(tokenizer: &Tokenizer) -> Result<Option<Unigram>, tokenizers::Error> {
+    let ModelWrapper::Unigram(model) = tokenizer.get_model() else { return Ok(None) };
+    let mut json = serde_json::to_value(model)?;
+    let special = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
+    for (id, _) in special.iter().filter(|(_, token)| token.special) {
+        if let Some(piece) = json.pointer_mut(&format!("/vocab/{id}/0")) {
+            *piece = format!("\u{ffff} {id}").into();
+        }
+    }
+    // from text: a value cannot lend its strings, which the model's reader borrows
+    Ok(Some(serde_json::from_str(&json.to_string())?))
 }
 
 /// Checks that every id of the tokenizer has a row in an embedding table of `vocab_size` rows. A table with rows to

@@ -32,6 +32,9 @@ pub struct Explanation {
     /// `[N + T][T]`: row = position, column = text token; null where the position is not visible to it. Null as a whole
     /// without attribution.
     pub attribution: Option<Vec<Vec<Option<f64>>>>,
+    /// The row of an encoder-decoder's start token, which has a share of every column: T entries. Absent for other models.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attribution_start: Vec<f64>,
     /// Means over the text's tokens; null without attribution.
     pub aggregates: Option<AggregatesJson>,
     /// Milliseconds in the model, loading and text handling left out.
@@ -136,6 +139,7 @@ impl Explanation {
                 entropy: m.scores.entropy.clone(),
             },
             attribution,
+            attribution_start: m.matrix.as_ref().map_or(Vec::new(), |matrix| matrix.start.clone()),
             aggregates: m.aggregates.map(AggregatesJson::from),
             timing_ms: Timing { total: m.elapsed.as_secs_f64() * 1e3 },
         }
@@ -185,6 +189,8 @@ fn diff_view(page: &mut String, m: &Measurement) {
     let received = received(m);
     let total: f64 = received.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let largest = (0..e.n_prompt).filter(|&i| e.segments[i] == Segment::Diff).map(|i| received[i]).fold(0.0, f64::max);
+    // a template may take the lines apart: the tokens then say where their line is
+    let is_whole = e.text.get(e.diff.clone()).is_some_and(|diff| m.diff.text().starts_with(diff));
     let dim = Style::new().dimmed();
     styled(page, Style::new().bold(), "The diff");
     let about =
@@ -206,8 +212,12 @@ fn diff_view(page: &mut String, m: &Measurement) {
         styled(page, marker, bar);
         page.push(' ');
         // tokens may overlap or straddle lines: only the part inside the line, after what is already written
-        let mut at = e.diff.start + line.span.start;
-        let end = e.diff.start + line.span.end;
+        let (mut at, end) = if is_whole {
+            (e.diff.start + line.span.start, e.diff.start + line.span.end)
+        } else {
+            let spans = || tokens.iter().map(|&i| &e.spans[i]);
+            (spans().map(|s| s.start).min().unwrap_or(0), spans().map(|s| s.end).max().unwrap_or(0))
+        };
         for i in tokens {
             let (from, to) = (e.spans[i].start.max(at), e.spans[i].end.min(end));
             if let Some(text) = (from < to).then(|| e.text.get(from..to)).flatten() {

@@ -17,6 +17,28 @@ pub enum TokensError {
         /// The limit.
         max_tokens: usize,
     },
+    /// Longer than a decoder that reads the text alone takes.
+    #[error("the text has {n_response} tokens, more than the limit of {max_tokens} of the model's decoder")]
+    TextTooLong {
+        /// Tokens of the text, special ones included.
+        n_response: usize,
+        /// The limit.
+        max_tokens: usize,
+    },
+    /// A template with tokens of its own, which this vocabulary lacks.
+    #[error("the template `{template}` needs the token `{token}`, which this model's vocabulary does not have")]
+    Marker {
+        /// The template's name.
+        template: String,
+        /// The token.
+        token: &'static str,
+    },
+    /// A template with tokens of its own for a model of one stack.
+    #[error("the template `{template}` is the input of an encoder-decoder; this model is decoder-only")]
+    TwoStacks {
+        /// The template's name.
+        template: String,
+    },
     /// Nothing to score, or nothing to score it with.
     #[error("the {part} has no tokens in this vocabulary")]
     NoTokens {
@@ -35,6 +57,11 @@ impl TokensError {
             TokensError::TooLong { .. } => {
                 Some("raise --max-tokens, or choose a model with a longer context; the response is never cut".into())
             }
+            TokensError::TextTooLong { .. } => {
+                Some("raise --max-tokens where it is what limits; the text is never cut".into())
+            }
+            TokensError::Marker { .. } => Some("--prompt raw gives the diff as it is".into()),
+            TokensError::TwoStacks { .. } => Some("leave --prompt out: each model then has its own".into()),
             TokensError::NoTokens { part: "prompt" } => {
                 Some("the first token needs one before it: put some text before `{diff}` in the template".into())
             }

@@ -71,6 +71,20 @@ impl RawTokens {
         }
     }
 
+    /// Puts in a token that is not in the text, at byte `at` of it.
+    pub fn insert(&mut self, index: usize, id: u32, at: usize) {
+        self.ids.insert(index, id);
+        self.spans.insert(index, at..at);
+        self.added.insert(index, true);
+    }
+
+    /// Keeps the first `len` tokens.
+    pub fn truncate(&mut self, len: usize) {
+        self.ids.truncate(len);
+        self.spans.truncate(len);
+        self.added.truncate(len);
+    }
+
     /// Appends the tokens of a text that follows `offset` bytes of this one's.
     pub fn extend(&mut self, other: RawTokens, offset: usize) {
         self.ids.extend(other.ids);

@@ -50,7 +50,7 @@ fn the_papers_26_metrics_come_from_one_command() {
         "--model llama-3.1-8b-instruct={} --model qwen2.5-7b-instruct={} --model cct5={}",
         fixture("llama_untied"),
         fixture("qwen2"),
-        fixture("llama_tied")
+        fixture("t5")
     );
     let scored = run(&desk, &format!("score --input in.jsonl --preset paper-26 {scorers} {}", stand_ins()));
     scored.ends(0, &[]);

@@ -18,14 +18,14 @@ const TILE: usize = 64;
 /// What all targets' gradients of one layer's attention share.
 #[derive(Debug)]
 pub(crate) struct Kept<E: Element> {
-    /// `[S, S]` by head, zero above the diagonal.
-    probabilities: Vec<Vec<E::Real>>,
+    /// `[queries, keys]` by head, zero where masked.
+    pub(super) probabilities: Vec<Vec<E::Real>>,
     /// The same as words of neighbouring rows, where those differ from it; by head.
-    probability_words: Vec<Option<Vec<E::Word>>>,
+    pub(super) probability_words: Vec<Option<Vec<E::Word>>>,
     /// Right-hand side of `x Vᵀ`, by key-value head.
-    values: Vec<Packed<E>>,
-    /// Rows of the sequence.
-    s: usize,
+    pub(super) values: Vec<Packed<E>>,
+    /// Keys.
+    pub(super) s: usize,
 }
 
 impl<E: Element> Kept<E> {
@@ -120,6 +120,14 @@ pub(super) fn softmax<T: Real>(row: &mut [T], scale: T) {
     }
 }
 
+/// Gradient of [`softmax`] in place: `ds` comes as the gradient by the probabilities `p`, whose mean under `p` is `mean`.
+#[inline(always)]
+pub(super) fn softmax_vjp<T: Real>(ds: &mut [T], p: &[T], mean: T, scale: T) {
+    for (ds, &p) in ds.iter_mut().zip(p) {
+        *ds = p * (*ds - mean) * scale;
+    }
+}
+
 /// Gradient of [`attention`] with respect to `qkv`, for `d_out` `[B, s, n_heads * head_dim]`; returns `[B, s, W]`. `out` is the
 /// forward pass's.
 ///
@@ -163,10 +171,7 @@ pub(crate) fn attention_vjp<E: Element>(
                         for (i, ds) in ds.chunks_exact_mut(end).take(rows).enumerate() {
                             let (o, d_o) = (&o[i * o_width..][..d], &d_o[i * o_width..][..d]);
                             let mean = o.iter().zip(d_o).fold(E::Real::default(), |sum, (&o, &d_o)| sum + o * d_o);
-                            let p = &p[i * s_all..][..end];
-                            for (ds, &p) in ds.iter_mut().zip(p) {
-                                *ds = p * (*ds - mean) * scale;
-                            }
+                            softmax_vjp(ds, &p[i * s_all..][..end], mean, scale);
                         }
                     },
                 );

@@ -9,9 +9,9 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
-use super::HeadLayout;
 #[cfg(feature = "cuda")]
 use super::fused;
+use super::{Gate, HeadLayout};
 
 /// What norms and the softmax of tensors of `dtype` are worked out in.
 fn wide(dtype: DType) -> DType {
@@ -88,17 +88,27 @@ pub(super) fn plain_rms_norm_vjp(
     dx.to_dtype(dy.dtype())
 }
 
-pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    gate.silu()? * up
+/// `σ(a(gate))`, and `a'(gate)`, of a gate in a wide dtype.
+fn gate_sigmoid(act: Gate, gate: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (c, d) = act.coefficients();
+    let square = gate.sqr()?;
+    let argument = (gate * square.affine(c * d, c)?)?;
+    Ok(((argument.neg()?.exp()? + 1.0)?.recip()?, square.affine(3.0 * c * d, c)?))
 }
 
-pub(super) fn swiglu_jacobian(gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
+pub(super) fn gated(act: Gate, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    let g = gate.to_dtype(wide(gate.dtype()))?;
+    let sigmoid = gate_sigmoid(act, &g)?.0;
+    (g * sigmoid)?.to_dtype(gate.dtype())? * up
+}
+
+pub(super) fn gated_jacobian(act: Gate, gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
     let dtype = gate.dtype();
     let (gate, up) = (gate.to_dtype(wide(dtype))?, up.to_dtype(wide(dtype))?);
-    let sigmoid = (gate.neg()?.exp()? + 1.0)?.recip()?;
+    let (sigmoid, slope) = gate_sigmoid(act, &gate)?;
     let d_up = (&gate * &sigmoid)?;
-    // up · σ · (1 + g(1 - σ)), with g·σ already at hand
-    let d_gate = (up * (&sigmoid + (&d_up - (&d_up * &sigmoid)?)?)?)?;
+    // up · σ · (1 + g a'(1 - σ)), with g·σ already at hand
+    let d_gate = (up * (&sigmoid + (slope * (&d_up - (&d_up * &sigmoid)?)?)?)?)?;
     Ok((d_gate.to_dtype(dtype)?, d_up.to_dtype(dtype)?))
 }
 

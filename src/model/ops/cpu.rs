@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::{HeadLayout, Real, simd::vectorised};
+use super::{Gate, HeadLayout, Real, simd::vectorised};
 
 /// Rows handed to one task: large enough to hide the hand-over, small enough to share out.
 const ROWS_PER_TASK: usize = 32;
@@ -111,33 +111,42 @@ fn sigmoid<T: Real>(x: T) -> T {
     T::one() / (T::one() + (-x).exp_fast())
 }
 
-/// `silu(gate) ∘ up`, element by element.
-pub(crate) fn swiglu<T: Real>(gate: &[T], up: &[T], width: usize) -> Vec<T> {
+/// `act(gate) ∘ up`, element by element.
+pub(crate) fn gated<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> Vec<T> {
+    let (c, d) = act.coefficients();
+    let (c, d) = (T::from_f64(c), T::from_f64(d));
     let mut out = vec![T::zero(); gate.len()];
     for_rows(&mut out, width, |r, out| {
         let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
         for i in 0..width {
-            out[i] = gate[i] * sigmoid(gate[i]) * up[i];
+            let x = gate[i];
+            out[i] = x * sigmoid(c * (x + d * x * x * x)) * up[i];
         }
     });
     out
 }
 
-/// The derivatives of [`swiglu`] that every target's gradient shares: `∂out/∂gate`, and `∂out/∂up`.
-pub(crate) fn swiglu_jacobian<T: Real>(gate: &[T], up: &[T], width: usize) -> (Vec<T>, Vec<T>) {
+/// The derivatives of [`gated`] that every target's gradient shares: `∂out/∂gate`, and `∂out/∂up`.
+pub(crate) fn gated_jacobian<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> (Vec<T>, Vec<T>) {
+    let (c, d) = act.coefficients();
+    let (c, d, three) = (T::from_f64(c), T::from_f64(d), T::from_f64(3.0));
     let mut d_gate = vec![T::zero(); gate.len()];
     for_rows(&mut d_gate, width, |r, out| {
         let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
         for i in 0..width {
-            let s = sigmoid(gate[i]);
-            out[i] = up[i] * s * (T::one() + gate[i] * (T::one() - s));
+            let x = gate[i];
+            let s = sigmoid(c * (x + d * x * x * x));
+            // σ(a) + x σ(a) (1 - σ(a)) a'
+            let slope = c * (T::one() + three * d * x * x);
+            out[i] = up[i] * s * (T::one() + x * slope * (T::one() - s));
         }
     });
     let mut d_up = vec![T::zero(); gate.len()];
     for_rows(&mut d_up, width, |r, out| {
         let gate = &gate[r * width..][..width];
         for i in 0..width {
-            out[i] = gate[i] * sigmoid(gate[i]);
+            let x = gate[i];
+            out[i] = x * sigmoid(c * (x + d * x * x * x));
         }
     });
     (d_gate, d_up)

@@ -1,4 +1,4 @@
-//! Gradient of the gated feed-forward network, tile by tile: what is between its products never leaves the cache.
+//! Gradient of the feed-forward network, gated or plain, tile by tile: what is between its products never leaves the cache.
 
 use rayon::prelude::*;
 
@@ -10,22 +10,19 @@ use super::{
 /// Hidden units that a tile of rows goes through at once.
 const UNITS: usize = 512;
 
-/// The network at one input: transposed weights, and the derivatives of its gate for every row.
-pub(crate) struct GatedMlp<'a, E: Element> {
-    /// `Wᵀ` of the projections, for `[H] -> [F]`, `[F] -> [H]`, `[F] -> [H]`.
+/// The network at one input: transposed weights, and the derivatives of its hidden units for every row.
+pub(crate) struct Mlp<'a, E: Element> {
+    /// `Wᵀ` of the projection out of the hidden units, for `[H] -> [F]`.
     pub(crate) down: &'a Packed<E>,
-    pub(crate) gate: &'a Packed<E>,
-    pub(crate) up: &'a Packed<E>,
-    /// ∂ out / ∂ gate and ∂ out / ∂ up, `[s, F]` each.
-    pub(crate) d_gate: &'a [E::Real],
-    pub(crate) d_up: &'a [E::Real],
+    /// For each projection into them (gate and up, or the one there is): its `Wᵀ`, for `[F] -> [H]`, and the derivative of the
+    /// hidden units by it, `[s, F]`.
+    pub(crate) branches: &'a [(&'a Packed<E>, &'a [E::Real])],
 }
 
-impl<E: Element> GatedMlp<'_, E> {
+impl<E: Element> Mlp<'_, E> {
     /// Gradient with respect to the network's input, for `dy` `[B, s, H]`.
     pub(crate) fn vjp(&self, dy: &[E::Real]) -> Vec<E::Real> {
         let (h, f) = (self.down.inputs, self.down.outputs);
-        let s = self.d_gate.len() / f;
         let mut dx = vec![E::Real::default(); dy.len()];
         dx.par_chunks_mut(BLOCK_ROWS * h).zip(dy.par_chunks(BLOCK_ROWS * h)).enumerate().for_each(
             |(tile, (dx, dy))| {
@@ -37,7 +34,8 @@ impl<E: Element> GatedMlp<'_, E> {
                     let units = first..f.min(first + UNITS);
                     let n = units.len();
                     product(&dy, self.down.right().columns(units.clone()), &mut d_unit, n, false);
-                    for (weight, derivative) in [(self.gate, self.d_gate), (self.up, self.d_up)] {
+                    for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
+                        let s = derivative.len() / f;
                         vectorised(
                             #[inline(always)]
                             || {
@@ -53,7 +51,7 @@ impl<E: Element> GatedMlp<'_, E> {
                             },
                         );
                         let left = Left::<E>::rows(&d_half, rows, n, n);
-                        let accumulate = first > 0 || std::ptr::eq(weight, self.up);
+                        let accumulate = first > 0 || branch > 0;
                         product(&left, weight.right().inputs(units.clone()), dx, h, accumulate);
                     }
                 }

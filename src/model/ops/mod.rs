@@ -9,6 +9,7 @@
 use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor};
 
 mod attention;
+mod biased;
 mod composed;
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -182,69 +183,104 @@ pub fn rms_norm_vjp(x: &Tensor, w: &Tensor, eps: f64, dy: &Tensor, residual: &Te
     )
 }
 
-/// `silu(gate) ∘ up`, element by element (Shazeer 2020, arXiv:2002.05202).
-pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+/// What the gate of a gated network goes through: `x σ(a(x))` for an odd polynomial `a`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// `a(x) = x` (Elfwing et al. 2017, arXiv:1702.03118).
+    Silu,
+    /// `a(x) = 2 √(2/π) (x + 0.044715 x³)`: the approximation of GELU by a hyperbolic tangent (Hendrycks and Gimpel 2016,
+    /// arXiv:1606.08415), which T5 calls `gelu_new`.
+    GeluNew,
+}
+
+impl Gate {
+    /// `a(x) = c (x + d x³)`.
+    fn coefficients(self) -> (f64, f64) {
+        match self {
+            Gate::Silu => (1.0, 0.0),
+            Gate::GeluNew => (2.0 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2, 0.044_715),
+        }
+    }
+}
+
+/// `act(gate) ∘ up`, element by element (Shazeer 2020, arXiv:2002.05202).
+pub fn gated(act: Gate, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     dispatch!(
         gate,
         T => {
             let f = rows(gate)?.1;
-            on_cpu(cpu::swiglu::<T>(Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f), gate, f)
+            on_cpu(cpu::gated::<T>(act, Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f), gate, f)
         },
-        composed::swiglu(gate, up)
+        composed::gated(act, gate, up)
     )
 }
 
-/// The derivatives of [`swiglu`] by `gate` and by `up`, of their shape; every target's gradient uses them.
-pub fn swiglu_jacobian(gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
+/// The derivatives of [`gated`] by `gate` and by `up`, of their shape; every target's gradient uses them.
+pub fn gated_jacobian(act: Gate, gate: &Tensor, up: &Tensor) -> Result<(Tensor, Tensor)> {
     dispatch!(
         gate,
         T => {
             let f = rows(gate)?.1;
-            let (d_gate, d_up) = cpu::swiglu_jacobian::<T>(Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f);
+            let (d_gate, d_up) = cpu::gated_jacobian::<T>(act, Host::new(gate)?.slice()?, Host::new(up)?.slice()?, f);
             Ok((on_cpu(d_gate, gate, f)?, on_cpu(d_up, gate, f)?))
         },
-        composed::swiglu_jacobian(gate, up)
+        composed::gated_jacobian(act, gate, up)
     )
 }
 
-/// A gated feed-forward network `down(swiglu(gate(x), up(x)))` at one input: everything that the gradients of all targets
-/// share.
+/// A feed-forward network `down(hidden(x))` at one input: everything that the gradients of all targets share.
 #[derive(Debug)]
-pub struct GatedMlpGradient {
+pub struct MlpGradient {
     down: Weight,
-    gate: Weight,
-    up: Weight,
-    d_gate: Tensor,
-    d_up: Tensor,
+    /// Each projection into the hidden units, and the derivative of these by it.
+    branches: Vec<(Weight, Tensor)>,
 }
 
-impl GatedMlpGradient {
-    /// From the weights as the forward pass has them and `gate(x)`, `up(x)` `[S, F]`.
-    pub fn new(down: &Weight, gate: &Weight, up: &Weight, gate_x: &Tensor, up_x: &Tensor) -> Result<Self> {
-        let (d_gate, d_up) = swiglu_jacobian(gate_x, up_x)?;
-        Ok(GatedMlpGradient { down: down.transposed(), gate: gate.transposed(), up: up.transposed(), d_gate, d_up })
+impl MlpGradient {
+    /// Of `down(act(gate(x)) ∘ up(x))`, from the weights as the forward pass has them and `gate(x)`, `up(x)` `[S, F]`.
+    pub fn gated(act: Gate, down: &Weight, [gate, up]: [&Weight; 2], [gate_x, up_x]: [&Tensor; 2]) -> Result<Self> {
+        let (d_gate, d_up) = gated_jacobian(act, gate_x, up_x)?;
+        let branches = vec![(gate.transposed(), d_gate), (up.transposed(), d_up)];
+        Ok(MlpGradient { down: down.transposed(), branches })
+    }
+
+    /// Of `down(relu(up(x)))`, from the weights as the forward pass has them and `up(x)` `[S, F]`.
+    pub fn relu(down: &Weight, up: &Weight, up_x: &Tensor) -> Result<Self> {
+        let d_up = up_x.gt(&up_x.zeros_like()?)?.to_dtype(up_x.dtype())?;
+        Ok(MlpGradient { down: down.transposed(), branches: vec![(up.transposed(), d_up)] })
     }
 
     /// Gradient with respect to `x`, for `dy` `[B, s, H]`, `s <= S`.
     pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
         let s = dy.dim(1)?;
-        let (d_gate, d_up) = (self.d_gate.narrow(0, 0, s)?, self.d_up.narrow(0, 0, s)?);
+        let first = |derivative: &Tensor| derivative.narrow(0, 0, s);
         macro_rules! on_panels {
-            ($down:expr, $gate:expr, $up:expr) => {{
-                let (gs, us, ds) = (Host::new(&d_gate)?, Host::new(&d_up)?, Host::new(dy)?);
-                let (down, gate, up) = ($down, $gate, $up);
-                let mlp = mlp::GatedMlp { down, gate, up, d_gate: gs.slice()?, d_up: us.slice()? };
-                on_cpu(mlp.vjp(ds.slice()?), dy, gate.outputs)
+            ($down:expr, $held:path) => {{
+                let ds = Host::new(dy)?;
+                let derivatives = self.branches.iter().map(|(_, d)| first(d)).collect::<Result<Vec<_>>>()?;
+                let derivatives = derivatives.iter().map(Host::new).collect::<Result<Vec<_>>>()?;
+                let mut branches = Vec::with_capacity(derivatives.len());
+                for ((weight, _), derivative) in self.branches.iter().zip(&derivatives) {
+                    match &weight.held {
+                        $held(panels) => branches.push((&**panels, derivative.slice()?)),
+                        _ => candle_core::bail!("the weights of one network are held in unlike ways"),
+                    }
+                }
+                let mlp = mlp::Mlp { down: $down, branches: &branches };
+                on_cpu(mlp.vjp(ds.slice()?), dy, $down.inputs)
             }};
         }
-        match (&self.down.held, &self.gate.held, &self.up.held) {
-            (Held::F32(down), Held::F32(gate), Held::F32(up)) => on_panels!(down, gate, up),
-            (Held::F64(down), Held::F64(gate), Held::F64(up)) => on_panels!(down, gate, up),
-            (Held::Bf16(down), Held::Bf16(gate), Held::Bf16(up)) => on_panels!(down, gate, up),
-            _ => {
+        match &self.down.held {
+            Held::F32(down) => on_panels!(down, Held::F32),
+            Held::F64(down) => on_panels!(down, Held::F64),
+            Held::Bf16(down) => on_panels!(down, Held::Bf16),
+            Held::Tensor(_) => {
                 let d_hidden = self.down.linear(dy, None)?;
-                let through = |weight: &Weight, d: &Tensor| weight.linear(&composed::rows_mul(d, &d_hidden)?, None);
-                through(&self.gate, &d_gate)? + through(&self.up, &d_up)?
+                let mut parts = self.branches.iter().map(|(weight, derivative)| {
+                    weight.linear(&composed::rows_mul(&first(derivative)?, &d_hidden)?, None)
+                });
+                let one = parts.next().unwrap_or_else(|| dy.zeros_like())?;
+                parts.try_fold(one, |sum, part| sum + part?)
             }
         }
     }
@@ -397,6 +433,88 @@ pub fn attention_vjp(qkv: &Tensor, forward: &Attention, heads: HeadLayout, d_out
         Some(Kept::F64(kept)) => kernel!(kept),
         Some(Kept::Bf16(kept)) => kernel!(kept),
         Some(Kept::Probabilities(p)) => composed::attention_vjp(qkv, p, &forward.out, heads, d_out),
+    }
+}
+
+/// Shape of [`biased_attention`]: heads side by side, as many for keys as for queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BiasedShape {
+    /// Heads.
+    pub n_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Whether row `i` sees the keys up to `i` only, as many as there are queries; else every row sees every key.
+    pub causal: bool,
+}
+
+impl BiasedShape {
+    /// `W`, the width of a row of queries; one of keys and values `[k … | v …]` is twice as wide.
+    pub fn width(self) -> usize {
+        self.n_heads * self.head_dim
+    }
+
+    /// Of `n_keys` keys, how many the first `n` query rows see.
+    fn visible(self, n: usize, n_keys: usize) -> usize {
+        if self.causal { n.min(n_keys) } else { n_keys }
+    }
+}
+
+/// Attention without scaling of queries `q` `[Q, W]` over keys and values `kv` `[K, 2W]`, which may come from elsewhere;
+/// `bias` `[heads, Q + K - 1]` is added to the scores by distance: its element `k - q + Q - 1` to key `k` of query `q`. `keep`
+/// keeps what [`biased_attention_vjp`] needs.
+pub fn biased_attention(
+    q: &Tensor,
+    kv: &Tensor,
+    bias: Option<&Tensor>,
+    shape: BiasedShape,
+    keep: bool,
+    precision: Precision,
+) -> Result<Attention> {
+    macro_rules! kernel {
+        ($element:ty, $kept:path) => {{
+            let (qs, ks) = (Host::new(q)?, Host::new(kv)?);
+            let bias = bias.map(Host::new).transpose()?;
+            let bias = bias.as_ref().map(Host::slice).transpose()?;
+            let (out, kept) = biased::attention::<$element>(qs.slice()?, ks.slice()?, bias, shape, keep);
+            Ok(Attention { out: on_cpu(out, q, shape.width())?, kept: kept.map($kept) })
+        }};
+    }
+    match (q.device(), q.dtype(), precision) {
+        (Device::Cpu, DType::F64, _) => kernel!(f64, Kept::F64),
+        (Device::Cpu, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
+        (Device::Cpu, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
+        _ => {
+            let (out, probabilities) = biased::attention_composed(q, kv, bias, shape, keep)?;
+            Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
+        }
+    }
+}
+
+/// Gradients of [`biased_attention`] with respect to `q` and `kv`, for `d_out` `[B, s, W]`: `[B, s, W]`, and `[B, s, 2W]`
+/// under a mask or `[B, K, 2W]` without.
+pub fn biased_attention_vjp(
+    q: &Tensor,
+    kv: &Tensor,
+    forward: &Attention,
+    shape: BiasedShape,
+    d_out: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    let (b, s, width) = d_out.dims3()?;
+    macro_rules! kernel {
+        ($kept:expr) => {{
+            let (qs, ks, os, ds) = (Host::new(q)?, Host::new(kv)?, Host::new(&forward.out)?, Host::new(d_out)?);
+            let (qs, ks, os, ds) = (qs.slice()?, ks.slice()?, os.slice()?, ds.slice()?);
+            let (d_q, d_kv) = biased::attention_vjp(qs, ks, os, $kept, shape, ds, s);
+            let d_kv = Tensor::from_vec(d_kv, (b, shape.visible(s, kv.dim(0)?), 2 * width), &Device::Cpu)?;
+            Ok((on_cpu(d_q, d_out, width)?, d_kv))
+        }};
+    }
+    match &forward.kept {
+        None => candle_core::bail!("attention was run without keeping what its gradient needs"),
+        Some(Kept::F32(kept)) => kernel!(kept),
+        Some(Kept::F64(kept)) => kernel!(kept),
+        Some(Kept::Bf16(kept)) => kernel!(kept),
+        Some(Kept::Probabilities(p)) => biased::attention_vjp_composed(q, kv, p, &forward.out, shape, d_out),
     }
 }
 

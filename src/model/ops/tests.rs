@@ -37,9 +37,9 @@ fn mlp_weights(seed: u64) -> [Tensor; 3] {
     [noise(&[37, 53], seed, 1.0), noise(&[53, 37], seed + 1, 1.0), noise(&[53, 37], seed + 2, 1.0)]
 }
 
-fn mlp(x: &Tensor, [down, gate, up]: &[Weight; 3]) -> Result<(Tensor, GatedMlpGradient)> {
+fn mlp(x: &Tensor, [down, gate, up]: &[Weight; 3]) -> Result<(Tensor, MlpGradient)> {
     let (g, u) = (gate.linear(x, None)?, up.linear(x, None)?);
-    Ok((down.linear(&swiglu(&g, &u)?, None)?, GatedMlpGradient::new(down, gate, up, &g, &u)?))
+    Ok((down.linear(&gated(Gate::Silu, &g, &u)?, None)?, MlpGradient::gated(Gate::Silu, down, [gate, up], [&g, &u])?))
 }
 
 /// Grouped queries (three to a key), a head width that fills no vector register, rows of 140 columns.
@@ -191,12 +191,34 @@ fn a_wide_gated_mlp_goes_through_in_parts() {
 }
 
 #[test]
-fn swiglu_by_hand() {
+fn gates_by_hand() {
     // silu(ln 3) = ln 3 * 3/4
     let gate = Tensor::new(&[[3f64.ln(), 0.0]], &Device::Cpu).unwrap();
     let up = Tensor::new(&[[8.0, 5.0]], &Device::Cpu).unwrap();
-    let got = values(&swiglu(&gate, &up).unwrap());
+    let got = values(&gated(Gate::Silu, &gate, &up).unwrap());
     assert!((got[0] - 6.0 * 3f64.ln()).abs() < 1e-14 && got[1] == 0.0, "got {got:?}");
+
+    // gelu_new(1) = (1 + tanh(√(2/π) 1.044715)) / 2
+    let one = Tensor::new(&[[1.0]], &Device::Cpu).unwrap();
+    let want = (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * 1.044_715).tanh()) / 2.0;
+    let got = values(&gated(Gate::GeluNew, &one, &one).unwrap());
+    assert!((got[0] - want).abs() < 1e-14, "got {got:?}, want {want}");
+}
+
+/// T5's two networks: gated by GELU, and plain with a ReLU, whose kink no random number meets.
+#[test]
+fn gelu_and_relu_gradients() {
+    for (s, b, seen) in SIZES {
+        let [down, gate, up] = mlp_weights(3).map(|w| Weight::new(&w, Precision::Full).unwrap());
+        let (x, dy) = (noise(&[s, 37], 1, 1.0), noise(&[b, seen, 37], 2, 1.0));
+        let gelu = |x: &Tensor| down.linear(&gated(Gate::GeluNew, &gate.linear(x, None)?, &up.linear(x, None)?)?, None);
+        let (g, u) = (gate.linear(&x, None).unwrap(), up.linear(&x, None).unwrap());
+        let gradient = MlpGradient::gated(Gate::GeluNew, &down, [&gate, &up], [&g, &u]).unwrap();
+        check_gradient("gelu", gelu, &x, &dy, &gradient.vjp(&dy).unwrap());
+        let gradient = MlpGradient::relu(&down, &up, &u).unwrap();
+        let relu = |x: &Tensor| down.linear(&up.linear(x, None)?.relu()?, None);
+        check_gradient("relu", relu, &x, &dy, &gradient.vjp(&dy).unwrap());
+    }
 }
 
 #[test]
@@ -394,10 +416,13 @@ fn compositions_agree_with_the_kernels() {
         near("rms_norm_vjp", composed::rms_norm_vjp(&xs, &wn, 0.1, &dy, None), rms_norm_vjp(&xs, &wn, 0.1, &dy, &zero));
 
         let (gate, up) = (f32s(&noise(&[s, 37], 7, 6.0)), f32s(&noise(&[s, 37], 8, 6.0)));
-        near("swiglu", composed::swiglu(&gate, &up), swiglu(&gate, &up));
-        let (got, want) = (composed::swiglu_jacobian(&gate, &up).unwrap(), swiglu_jacobian(&gate, &up).unwrap());
-        near("by gate", Ok(got.0), Ok(want.0));
-        near("by up", Ok(got.1), Ok(want.1));
+        for act in [Gate::Silu, Gate::GeluNew] {
+            near("gated", composed::gated(act, &gate, &up), gated(act, &gate, &up));
+            let got = composed::gated_jacobian(act, &gate, &up).unwrap();
+            let want = gated_jacobian(act, &gate, &up).unwrap();
+            near("by gate", Ok(got.0), Ok(want.0));
+            near("by up", Ok(got.1), Ok(want.1));
+        }
         let weights = mlp_weights(13).map(|w| f32s(&w));
         let kernel = weights.clone().map(|w| Weight::new(&w, Precision::Full).unwrap());
         let other = weights.map(|w| Weight::composed(&w));
@@ -469,10 +494,13 @@ fn extreme_rows_stay_finite() {
     finite("rms_norm_vjp", &[rms_norm_vjp(&x, &w, eps, &dy, &dy), composed::rms_norm_vjp(&x, &w, eps, &dy, Some(&dy))]);
 
     let (gate, up) = (extreme(37), f32s(&noise(&[s, 37], 7, 6.0)));
-    finite("swiglu", &[swiglu(&gate, &up), composed::swiglu(&gate, &up)]);
-    let (kernel, other) = (swiglu_jacobian(&gate, &up).unwrap(), composed::swiglu_jacobian(&gate, &up).unwrap());
-    assert_near("saturated gates", &other.0, &kernel.0, F32_BOUND);
-    assert_near("saturated gates", &other.1, &kernel.1, F32_BOUND);
+    for act in [Gate::Silu, Gate::GeluNew] {
+        finite("gated", &[gated(act, &gate, &up), composed::gated(act, &gate, &up)]);
+        let kernel = gated_jacobian(act, &gate, &up).unwrap();
+        let other = composed::gated_jacobian(act, &gate, &up).unwrap();
+        assert_near("saturated gates", &other.0, &kernel.0, F32_BOUND);
+        assert_near("saturated gates", &other.1, &kernel.1, F32_BOUND);
+    }
 
     // queries and keys of ±100: scores reach 14 * 1e4 / √14 = 3.7e4, and a softmax row is one word
     let qkv = (extreme(HEADS.width()) * 0.01).unwrap();
@@ -552,3 +580,109 @@ fn a_table_gives_its_rows() {
 }
 
 mod composed_everywhere;
+
+/// Queries, keys and values from elsewhere, a bias, with and without a mask: T5's three kinds of attention.
+mod biased_attention_tests {
+    use super::*;
+
+    const SHAPE: (usize, usize) = (3, 14);
+    const WIDTH: usize = 42;
+
+    fn shape(causal: bool) -> BiasedShape {
+        BiasedShape { n_heads: SHAPE.0, head_dim: SHAPE.1, causal }
+    }
+
+    /// Query rows, key rows, targets, query rows that they see; the third and fourth are masked.
+    const SIZES: [(usize, usize, usize, usize, bool); 6] = [
+        (70, 131, 2, 70, false),
+        (131, 9, 2, 66, false),
+        (70, 70, 2, 33, true),
+        (131, 131, 1, 131, true),
+        (1, 97, 3, 1, false),
+        (97, 97, 2, 97, false),
+    ];
+
+    fn inputs(n_q: usize, n_k: usize) -> (Tensor, Tensor, Tensor) {
+        let bias = noise(&[SHAPE.0, n_q + n_k - 1], 3, 2.0);
+        (noise(&[n_q, WIDTH], 1, 0.7), noise(&[n_k, 2 * WIDTH], 2, 0.7), bias)
+    }
+
+    fn run(q: &Tensor, kv: &Tensor, bias: Option<&Tensor>, causal: bool) -> Result<Attention> {
+        biased_attention(q, kv, bias, shape(causal), true, Precision::Full)
+    }
+
+    /// The definition, one probability at a time.
+    #[test]
+    fn by_definition() {
+        for (n_q, n_k, _, _, causal) in SIZES {
+            let (q, kv, bias) = inputs(n_q, n_k);
+            let out = values(&run(&q, &kv, Some(&bias), causal).unwrap().out);
+            let (q, kv, bias) = (values(&q), values(&kv), values(&bias));
+            for (h, i, c) in [(0, 0, 0), (2, n_q - 1, 13), (1, n_q / 2, 5)] {
+                let visible = if causal { i + 1 } else { n_k };
+                let weights: Vec<f64> = (0..visible)
+                    .map(|j| {
+                        let score: f64 =
+                            (0..14).map(|e| q[i * WIDTH + h * 14 + e] * kv[j * 2 * WIDTH + h * 14 + e]).sum();
+                        (score + bias[h * (n_q + n_k - 1) + j + n_q - 1 - i]).exp()
+                    })
+                    .collect();
+                let value = |j: usize| kv[j * 2 * WIDTH + WIDTH + h * 14 + c];
+                let mixed: f64 = weights.iter().enumerate().map(|(j, w)| w * value(j)).sum();
+                let want = mixed / weights.iter().sum::<f64>();
+                let got = out[i * WIDTH + h * 14 + c];
+                assert!((got - want).abs() < 1e-13, "{n_q} {n_k} {causal} head {h} row {i}: {got}, want {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn gradients() {
+        for (n_q, n_k, b, seen, causal) in SIZES {
+            let (q, kv, bias) = inputs(n_q, n_k);
+            let forward = run(&q, &kv, Some(&bias), causal).unwrap();
+            let d_out = noise(&[b, seen, WIDTH], 4, 1.0);
+            let (dq, dkv) = biased_attention_vjp(&q, &kv, &forward, shape(causal), &d_out).unwrap();
+            let what = format!("biased attention {n_q} {n_k} {seen} {causal}");
+            check_gradient(&what, |q| Ok(run(q, &kv, Some(&bias), causal)?.out), &q, &d_out, &dq);
+            // by keys and values: rows that the targets do not see stand still
+            let n_seen = if causal { seen } else { n_k };
+            assert_eq!(dkv.dims(), [b, n_seen, 2 * WIDTH]);
+            let v = noise(&[n_k, 2 * WIDTH], 5, 1.0);
+            let at = |h: f64| run(&q, &(&kv + (&v * h).unwrap()).unwrap(), Some(&bias), causal).unwrap().out;
+            let slope = ((at(1e-5) - at(-1e-5)).unwrap() / 2e-5).unwrap().narrow(0, 0, seen).unwrap();
+            for b in 0..b {
+                let d_out = d_out.get(b).unwrap();
+                let got = dot(&v.narrow(0, 0, n_seen).unwrap(), &dkv.get(b).unwrap());
+                let want = dot(&slope, &d_out);
+                let error = (got - want).abs() / (norm(&slope) * norm(&d_out));
+                // as in `check_gradient`
+                assert!(error < 1e-8, "{what}, target {b} by keys and values: {got}, want {want} ({error:e})");
+            }
+        }
+    }
+
+    #[test]
+    fn compositions_and_bf16_agree_with_the_kernels() {
+        for (n_q, n_k, b, seen, causal) in SIZES {
+            let (q, kv, bias) = inputs(n_q, n_k);
+            let (q, kv, bias) = (f32s(&q), f32s(&kv), f32s(&bias));
+            let d_out = f32s(&noise(&[b, seen, WIDTH], 4, 1.0));
+            for bias in [None, Some(&bias)] {
+                let kernel = run(&q, &kv, bias, causal).unwrap();
+                let want = biased_attention_vjp(&q, &kv, &kernel, shape(causal), &d_out).unwrap();
+                let (out, p) = biased::attention_composed(&q, &kv, bias, shape(causal), true).unwrap();
+                let other = Attention { out, kept: p.map(Kept::Probabilities) };
+                let bf16 = biased_attention(&q, &kv, bias, shape(causal), true, Precision::Bf16).unwrap();
+                // bf16 keeps eight bits of four factors; as in `attention_after_a_past_is_the_last_rows_of_attention`
+                for (what, got, bound) in [("composed", other, F32_BOUND), ("bf16", bf16, 3e-2)] {
+                    let what = format!("{what} {n_q} {n_k} {seen} {causal}");
+                    assert_near(&what, &got.out, &kernel.out, bound);
+                    let (dq, dkv) = biased_attention_vjp(&q, &kv, &got, shape(causal), &d_out).unwrap();
+                    assert_near(&format!("{what}: by queries"), &dq, &want.0, bound);
+                    assert_near(&format!("{what}: by keys and values"), &dkv, &want.1, bound);
+                }
+            }
+        }
+    }
+}

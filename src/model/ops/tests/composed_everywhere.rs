@@ -35,13 +35,15 @@ fn every_operation(
     put("rms_norm_vjp", rms_norm_vjp(&first(&x, seen), &norm, 0.1, &dy, &residual));
 
     let (gate, up) = (random(&[s, 53], 8, 4.0), random(&[s, 53], 9, 4.0));
-    let (d_gate, d_up) = swiglu_jacobian(&gate, &up).unwrap();
-    put("swiglu", swiglu(&gate, &up));
-    put("swiglu by gate", Ok(d_gate));
-    put("swiglu by up", Ok(d_up));
+    for act in [Gate::Silu, Gate::GeluNew] {
+        let (d_gate, d_up) = gated_jacobian(act, &gate, &up).unwrap();
+        put("gated", gated(act, &gate, &up));
+        put("gated by gate", Ok(d_gate));
+        put("gated by up", Ok(d_up));
+    }
     let weight = |shape: &[usize], seed| Weight::new(&random(shape, seed, 1.0), Precision::Full).unwrap();
     let (w_down, w_gate, w_up) = (weight(&[37, 53], 15), weight(&[53, 37], 16), weight(&[53, 37], 17));
-    put("gated mlp", GatedMlpGradient::new(&w_down, &w_gate, &w_up, &gate, &up).unwrap().vjp(&dy));
+    put("gated mlp", MlpGradient::gated(Gate::Silu, &w_down, [&w_gate, &w_up], [&gate, &up]).unwrap().vjp(&dy));
 
     let qkv = random(&[s, heads.width()], 10, 1.5);
     let d_qkv = random(&[b, seen, heads.width()], 11, 1.0);
