@@ -11,7 +11,7 @@ use crate::model::{
     config::Config,
     decoder::Decoder,
     language::{LanguageModel, ModelConfig},
-    ops::{Precision, TABLE_ROWS},
+    ops::{BLOCK_ROWS, Precision, TABLE_ROWS, UNITS},
 };
 
 /// Rows of gradient that pass through a block at once on a CPU: enough for the matrix products to run at full speed, few
@@ -34,10 +34,6 @@ const SWEEP_BYTES_GPU: u64 = 4 << 30;
 
 /// What the process needs beside tensors: code, and a tokenizer of some 50,000 words. Measured 80 to 90 MB.
 const PROGRAM: u64 = 96 << 20;
-
-/// Rows and hidden units of a tile of the feed-forward's gradient.
-const BLOCK_ROWS: u64 = 96;
-const UNITS: u64 = 512;
 
 /// Response tokens whose logits are held at once: 32 rows of a 152,000-word vocabulary are 19 MB in f32.
 pub(crate) const LOGIT_ROWS: usize = 32;
@@ -345,7 +341,7 @@ impl Footprint {
         } else {
             // the feed-forward goes through in tiles; attention in tiles of 64 queries
             let row = (5 * h + 2 * o + 2 * w + head_norms) * e;
-            self.with_slack(rows * row) + 128 * s * e + BLOCK_ROWS * (2 * UNITS + h) * e
+            self.with_slack(rows * row) + 128 * s * e + BLOCK_ROWS as u64 * (2 * UNITS as u64 + h) * e
         }
     }
 

@@ -104,13 +104,4 @@ impl Decoder {
     pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
         self.blocks.iter().try_fold(x.clone(), |x, block| block.forward(&x, rotary))
     }
-
-    /// Runs the blocks and returns every block's input and the last one's output: `L + 1` tensors `[S, H]`.
-    pub fn layer_inputs(&self, x: &Tensor, rotary: &Rotary) -> Result<Vec<Tensor>> {
-        let mut inputs = vec![x.clone()];
-        for block in &self.blocks {
-            inputs.push(block.forward(&inputs[inputs.len() - 1], rotary)?);
-        }
-        Ok(inputs)
-    }
 }

@@ -369,11 +369,6 @@ impl<E: Element> Packed<E> {
         }
     }
 
-    /// Bytes held.
-    pub(crate) fn n_bytes(&self) -> usize {
-        std::mem::size_of_val(&self.words[..])
-    }
-
     /// The whole of it.
     pub(crate) fn right(&self) -> Right<'_, E> {
         let steps = self.steps();

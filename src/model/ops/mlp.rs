@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Hidden units that a tile of rows goes through at once.
-const UNITS: usize = 512;
+pub(crate) const UNITS: usize = 512;
 
 /// The network at one input: transposed weights, and the derivatives of its hidden units for every row.
 pub(crate) struct Mlp<'a, E: Element> {

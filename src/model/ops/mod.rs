@@ -20,8 +20,10 @@ mod past;
 mod simd;
 mod weight;
 
+pub(crate) use kernel::BLOCK_ROWS;
 use kernel::Bf16;
 pub use kernel::has_bf16_products;
+pub(crate) use mlp::UNITS;
 pub(crate) use simd::Real;
 use weight::Held;
 pub(crate) use weight::TABLE_ROWS;

@@ -187,14 +187,4 @@ impl Weight {
             w => w.index_select(&Tensor::new(ids, w.device())?, 0)
         )
     }
-
-    /// Bytes held.
-    pub fn n_bytes(&self) -> usize {
-        with_panels!(self, E, p => Packed::<E>::n_bytes(p), w => w.elem_count() * w.dtype().size_in_bytes())
-    }
-
-    /// Where it is.
-    pub fn device(&self) -> &Device {
-        with_panels!(self, _E, _p => &Device::Cpu, w => w.device())
-    }
 }
