@@ -25,6 +25,8 @@ const LOOK_AHEAD: usize = 256;
 
 /// Most samples that one worker takes at once: beyond it there is little left to share, and other workers may be idle.
 const MOST_TOGETHER: usize = 32;
+/// The same with attribution, which takes many times as long as the prompt that is shared.
+const MOST_TOGETHER_ATTRIBUTED: usize = 4;
 
 /// Models and what they shall compute.
 #[derive(Debug, Clone, Copy)]
@@ -40,14 +42,16 @@ impl<'a> Batch<'a> {
     /// thread. Samples with one prompt follow each other; the order is otherwise the input's. A `done` that breaks ends
     /// the run; no further sample is begun.
     ///
-    /// With attribution, one sample at a time has all threads for its targets. Without, each thread has a sample of its
-    /// own. Neither changes a row.
+    /// On a CPU each thread has a sample of its own, unless a sample is too large for its share of the memory; that one has
+    /// all threads. Neither changes a row.
     pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
         let n_threads = rayon::current_num_threads();
-        let side_by_side = !self.settings.features.needs_attribution()
-            && n_threads > 1
-            && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
-        let together = units(samples, if side_by_side { MOST_TOGETHER } else { LOOK_AHEAD });
+        let side_by_side = n_threads > 1 && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
+        let together = units(samples, match (side_by_side, self.settings.features.needs_attribution()) {
+            (false, _) => LOOK_AHEAD,
+            (true, false) => MOST_TOGETHER,
+            (true, true) => MOST_TOGETHER_ATTRIBUTED,
+        });
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.

@@ -253,17 +253,20 @@ impl Scorer {
         let plan = Footprint::of(&self.model).plan(lengths, gradients, workspace.limits)?;
         let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
         let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
-        let prompt = match known {
-            Some(known) => known,
-            None => self.model.read(prompt, keep)?,
-        };
-        let (scores, matrix) = if gradients {
+        // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep
+        let (prompt, scores, matrix) = rayon::scope(|_| -> Result<_> {
+            let prompt = match known {
+                Some(known) => known,
+                None => self.model.read(prompt, keep)?,
+            };
+            if !gradients {
+                let scores = scores_about(&prompt, targets)?;
+                return Ok((prompt, scores, None));
+            }
             let attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
             let matrix = attribution.matrix(settings.fold, settings.normalize);
-            (attribution.scores, Some(matrix))
-        } else {
-            (scores_about(&prompt, targets)?, None)
-        };
+            Ok((prompt, attribution.scores, Some(matrix)))
+        })?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
         let counted = settings.counted(&encoding);

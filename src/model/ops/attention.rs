@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::{
     HeadLayout, Real,
     kernel::{Columns, Element, Left, Packed, product},
+    scratch::Scratch,
     simd::vectorised,
 };
 
@@ -151,7 +152,7 @@ pub(crate) fn attention_vjp<E: Element>(
     let mut d_qkv = vec![E::Real::default(); d_out.len() / o_width * width];
     d_qkv.par_chunks_exact_mut(s * width).zip(d_out.par_chunks_exact(s * o_width)).for_each(|(d_qkv, d_out)| {
         let d_out_words = Columns::<E>::new(d_out, s, o_width, o_width);
-        let mut ds = vec![E::Real::default(); TILE.min(s) * s];
+        let mut ds = Scratch::<E::Real>::new(TILE.min(s) * s);
         for h in 0..heads.n_heads {
             let (q, k, v) = heads.columns(h);
             let p_head = &kept.probabilities[h];

@@ -10,6 +10,7 @@ use super::{
     BiasedShape,
     attention::{Kept, softmax, softmax_vjp},
     kernel::{Columns, Element, Left, Packed, product},
+    scratch::Scratch,
     simd::vectorised,
 };
 
@@ -107,7 +108,7 @@ pub(super) fn attention_vjp<E: Element>(
     let targets = d_q.par_chunks_exact_mut(s * width).zip(d_kv.par_chunks_exact_mut(seen_by_all * 2 * width));
     targets.zip(d_out.par_chunks_exact(s * width)).for_each(|((d_q, d_kv), d_out)| {
         let d_out_words = Columns::<E>::new(d_out, s, width, width);
-        let mut ds = vec![E::Real::default(); TILE.min(s) * seen_by_all];
+        let mut ds = Scratch::<E::Real>::new(TILE.min(s) * seen_by_all);
         for h in 0..shape.n_heads {
             let p_head = &kept.probabilities[h];
             let p_words = Columns::<E>::kept(kept.probability_words[h].as_deref(), p_head, n_q, n_k, n_k);

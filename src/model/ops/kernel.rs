@@ -6,11 +6,15 @@
 //! compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
 //! neither on batches nor on threads.
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::{Deref, Range};
 
+use bytemuck::Pod;
 use rayon::prelude::*;
 
-use super::simd::{Real, vectorised};
+use super::{
+    scratch::Scratch,
+    simd::{Real, vectorised},
+};
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -24,13 +28,15 @@ const TILE_ROWS: usize = 6;
 const BLOCK_STEPS: usize = 768;
 /// Rows that go through all panels together.
 pub(crate) const BLOCK_ROWS: usize = 96;
+/// Columns of the rectangles that a large product is divided into.
+const BLOCK_COLUMNS: usize = 8 * PANEL;
 
 /// What is multiplied, how it is stored, and what it is accumulated in.
 pub(crate) trait Element: Copy + Send + Sync + 'static {
     /// Inputs and results, and the accumulator.
-    type Real: Real;
+    type Real: Real + Pod;
     /// What is loaded at once: one element, or two neighbours of the reduction.
-    type Word: Copy + Default + Send + Sync + std::fmt::Debug;
+    type Word: Pod + Default + Send + Sync + std::fmt::Debug;
     /// Elements of the reduction in a word.
     const PER_WORD: usize;
 
@@ -39,9 +45,9 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     /// The elements of a word; the second is zero where a word holds one.
     fn elements(word: Self::Word) -> [Self::Real; 2];
     /// A matrix whose rows are reduced, as words; rows `stride` apart, the result's stride beside it.
-    fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [Self::Word]>, usize);
+    fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
-    fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [Self::Word]>, usize);
+    fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
     /// Works a tile out with intrinsics; `false` where this processor has none for it.
@@ -70,11 +76,11 @@ macro_rules! whole_word {
             fn elements(word: $t) -> [$t; 2] {
                 [word, 0.0]
             }
-            fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Cow<'_, [$t]>, usize) {
-                (Cow::Borrowed(x), stride)
+            fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
+                (Words::Lent(x), stride)
             }
-            fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Cow<'_, [$t]>, usize) {
-                (Cow::Borrowed(x), stride)
+            fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
+                (Words::Lent(x), stride)
             }
             #[inline(always)]
             fn multiply_add(acc: $t, a: $t, b: $t) -> $t {
@@ -121,9 +127,9 @@ impl Element for Bf16 {
         [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
     }
 
-    fn row_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [u32]>, usize) {
+    fn row_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
         let steps = cols.div_ceil(2);
-        let mut words = vec![0_u32; rows * steps];
+        let mut words = Scratch::<u32>::new(rows * steps);
         vectorised(
             #[inline(always)]
             || {
@@ -139,11 +145,11 @@ impl Element for Bf16 {
                 }
             },
         );
-        (Cow::Owned(words), steps)
+        (Words::Scratch(words), steps)
     }
 
-    fn column_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Cow<'_, [u32]>, usize) {
-        let mut words = vec![0_u32; rows.div_ceil(2) * cols];
+    fn column_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
+        let mut words = Scratch::<u32>::new(rows.div_ceil(2) * cols);
         vectorised(
             #[inline(always)]
             || {
@@ -162,7 +168,7 @@ impl Element for Bf16 {
                 }
             },
         );
-        (Cow::Owned(words), cols)
+        (Words::Scratch(words), cols)
     }
 
     #[inline(always)]
@@ -192,9 +198,26 @@ pub fn has_bf16_products() -> bool {
     false
 }
 
+/// Words of an operand: those of a matrix as it lies, or made of it.
+pub(crate) enum Words<'a, W: Pod> {
+    Lent(&'a [W]),
+    Scratch(Scratch<W>),
+}
+
+impl<W: Pod> Deref for Words<'_, W> {
+    type Target = [W];
+
+    fn deref(&self) -> &[W] {
+        match self {
+            Words::Lent(words) => words,
+            Words::Scratch(words) => words,
+        }
+    }
+}
+
 /// The left-hand side of a product: `rows x steps` words at any strides.
 pub(crate) struct Left<'a, E: Element> {
-    words: Cow<'a, [E::Word]>,
+    words: Words<'a, E::Word>,
     rows: usize,
     steps: usize,
     row_stride: usize,
@@ -209,15 +232,44 @@ impl<'a, E: Element> Left<'a, E> {
         Left { words, rows, steps: cols.div_ceil(E::PER_WORD), row_stride, step_stride: 1 }
     }
 
+    /// `x ∘ factors(row)`, for `x` `[rows, cols]`, reduced over its columns.
+    pub(crate) fn scaled_rows(x: &[E::Real], cols: usize, factors: impl Fn(usize) -> &'a [E::Real]) -> Self {
+        let steps = cols.div_ceil(E::PER_WORD);
+        let rows = x.len() / cols.max(1);
+        let mut words = Scratch::<E::Word>::new(rows * steps);
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
+                    let (x, factors) = (&x[i * cols..][..cols], &factors(i)[..cols]);
+                    if E::PER_WORD == 1 {
+                        for ((word, &x), &factor) in words.iter_mut().zip(x).zip(factors) {
+                            *word = E::word(x * factor, x);
+                        }
+                    } else {
+                        let ((x, last_x), (factors, last_factor)) = (x.as_chunks::<2>(), factors.as_chunks::<2>());
+                        for ((word, x), factors) in words.iter_mut().zip(x).zip(factors) {
+                            *word = E::word(x[0] * factors[0], x[1] * factors[1]);
+                        }
+                        if let ([x], [factor]) = (last_x, last_factor) {
+                            words[steps - 1] = E::word(*x * *factor, E::Real::default());
+                        }
+                    }
+                }
+            },
+        );
+        Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
+    }
+
     /// The transpose of a matrix, reduced over its rows.
     pub(crate) fn transposed(x: &'a Columns<'_, E>) -> Self {
-        Left { words: Cow::Borrowed(&x.words), rows: x.cols, steps: x.steps, row_stride: 1, step_stride: x.stride }
+        Left { words: Words::Lent(&x.words), rows: x.cols, steps: x.steps, row_stride: 1, step_stride: x.stride }
     }
 }
 
 /// A matrix that is reduced over its rows: the right-hand side as it lies, or the transposed left one.
 pub(crate) struct Columns<'a, E: Element> {
-    words: Cow<'a, [E::Word]>,
+    words: Words<'a, E::Word>,
     steps: usize,
     cols: usize,
     stride: usize,
@@ -234,8 +286,8 @@ impl<'a, E: Element> Columns<'a, E> {
     /// The words, to be kept for [`Columns::kept`]; none where they are the matrix itself.
     pub(crate) fn into_kept(self) -> Option<Vec<E::Word>> {
         match self.words {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(words) => Some(words),
+            Words::Lent(_) => None,
+            Words::Scratch(words) => Some(words.to_vec()),
         }
     }
 
@@ -250,15 +302,15 @@ impl<'a, E: Element> Columns<'a, E> {
         match kept {
             None => Columns::new(x, rows, cols, stride),
             Some(words) => {
-                Columns { words: Cow::Borrowed(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols }
+                Columns { words: Words::Lent(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols }
             }
         }
     }
 
     /// From a column on.
     pub(crate) fn at_column(&self, column: usize) -> Columns<'_, E> {
-        let words = Cow::Borrowed(&self.words[column.min(self.words.len())..]);
-        Columns { words, cols: self.cols - column, ..*self }
+        let words = Words::Lent(&self.words[column.min(self.words.len())..]);
+        Columns { words, steps: self.steps, cols: self.cols - column, stride: self.stride }
     }
 
     /// Rows `rows.start..rows.end`, where the start is even, and the first `cols` columns.
@@ -266,7 +318,7 @@ impl<'a, E: Element> Columns<'a, E> {
         debug_assert!(rows.start.is_multiple_of(E::PER_WORD));
         let (first, last) = (rows.start / E::PER_WORD, rows.end.div_ceil(E::PER_WORD));
         Columns {
-            words: Cow::Borrowed(&self.words[first * self.stride..]),
+            words: Words::Lent(&self.words[first * self.stride..]),
             steps: last - first,
             cols,
             stride: self.stride,
@@ -451,13 +503,26 @@ unsafe fn portable_tile<E: Element>(t: &Tile<E>) {
     );
 }
 
-/// The result's first element, for tasks that write disjoint rectangles of it.
-struct Destination<T>(*mut T);
-// SAFETY: tasks write disjoint rectangles.
-unsafe impl<T> Sync for Destination<T> {}
+/// `left @ right`, rows one behind the other, in parallel where it is large.
+pub(crate) fn product_of<E: Element>(left: &Left<'_, E>, right: Right<'_, E>) -> Vec<E::Real> {
+    let (m, n) = (left.rows, right.cols);
+    let mut out = Vec::with_capacity(m * n);
+    let c = Rectangles::new(left, right, out.as_mut_ptr(), m * n, n, false);
+    if rayon::current_num_threads() == 1 || m * n * left.steps < 1 << 20 {
+        c.rows(0..m);
+    } else {
+        let (down, across) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(BLOCK_COLUMNS));
+        (0..down * across).into_par_iter().for_each(|t| {
+            let (i, j) = (t % down * BLOCK_ROWS, t / down * BLOCK_COLUMNS);
+            c.work_out(i..m.min(i + BLOCK_ROWS), j..n.min(j + BLOCK_COLUMNS));
+        });
+    }
+    // SAFETY: every element was written, because nothing is accumulated.
+    unsafe { out.set_len(m * n) };
+    out
+}
 
-/// `c = left @ right`, or `c += left @ right` with `accumulate`; rows of `c` are `c_row` apart. In parallel where it is large and
-/// the caller is not already one of the pool's workers, who have a core each.
+/// `c = left @ right`, or `c += left @ right` with `accumulate`; rows of `c` are `c_row` apart.
 pub(crate) fn product<E: Element>(
     left: &Left<'_, E>,
     right: Right<'_, E>,
@@ -465,27 +530,60 @@ pub(crate) fn product<E: Element>(
     c_row: usize,
     accumulate: bool,
 ) {
-    let (m, n, steps) = (left.rows, right.cols, left.steps);
-    assert_eq!(steps, right.steps, "matrix product of unlike shapes");
-    if m == 0 || n == 0 {
-        return;
+    Rectangles::new(left, right, c.as_mut_ptr(), c.len(), c_row, accumulate).rows(0..left.rows);
+}
+
+/// A product, of which disjoint rectangles may be worked out at the same time.
+struct Rectangles<'a, E: Element> {
+    left: &'a Left<'a, E>,
+    right: Right<'a, E>,
+    c: *mut E::Real,
+    c_row: usize,
+    accumulate: bool,
+}
+
+// SAFETY: what it points to is written in disjoint rectangles.
+unsafe impl<E: Element> Sync for Rectangles<'_, E> {}
+
+impl<'a, E: Element> Rectangles<'a, E> {
+    /// Checks that all operands are as long as their shapes say; `c` has room for `len` elements.
+    fn new(
+        left: &'a Left<'a, E>,
+        right: Right<'a, E>,
+        c: *mut E::Real,
+        len: usize,
+        c_row: usize,
+        accumulate: bool,
+    ) -> Self {
+        let (m, n, steps) = (left.rows, right.cols, left.steps);
+        assert_eq!(steps, right.steps, "matrix product of unlike shapes");
+        assert!(m == 0 || n == 0 || (m - 1) * c_row + n <= len, "the result does not fit");
+        if m > 0 && n > 0 && steps > 0 {
+            let panels = n.div_ceil(PANEL);
+            let last_panel =
+                (panels - 1) * right.panel_stride + (steps - 1) * right.step_stride + n - (panels - 1) * PANEL;
+            let last_left = (m - 1) * left.row_stride + (steps - 1) * left.step_stride + 1;
+            assert!(last_panel <= right.words.len() && last_left <= left.words.len(), "an operand is too short");
+        }
+        Rectangles { left, right, c, c_row, accumulate }
     }
-    assert!((m - 1) * c_row + n <= c.len(), "the result does not fit");
-    if steps > 0 {
-        let panels = n.div_ceil(PANEL);
-        let last_panel = (panels - 1) * right.panel_stride + (steps - 1) * right.step_stride + n - (panels - 1) * PANEL;
-        let last_left = (m - 1) * left.row_stride + (steps - 1) * left.step_stride + 1;
-        assert!(last_panel <= right.words.len() && last_left <= left.words.len(), "an operand is too short");
+
+    /// Whole rows, some at a time.
+    fn rows(&self, rows: Range<usize>) {
+        for first in rows.clone().step_by(BLOCK_ROWS) {
+            self.work_out(first..rows.end.min(first + BLOCK_ROWS), 0..self.right.cols);
+        }
     }
-    let c = Destination(c.as_mut_ptr());
-    let task = |rows: Range<usize>, cols: Range<usize>| {
-        let c = &c;
-        let block = steps.div_ceil(steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
-        for first in (0..steps.max(1)).step_by(block) {
-            let steps = block.min(steps - first.min(steps));
+
+    /// A rectangle inside the result; the first column is a multiple of [`PANEL`].
+    fn work_out(&self, rows: Range<usize>, cols: Range<usize>) {
+        let (left, right) = (self.left, self.right);
+        let block = left.steps.div_ceil(left.steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
+        for first in (0..left.steps.max(1)).step_by(block) {
+            let steps = block.min(left.steps - first.min(left.steps));
             for j in cols.clone().step_by(PANEL) {
                 for i in rows.clone().step_by(TILE_ROWS) {
-                    // SAFETY: the assertions above cover the last element of every operand, and rectangles are disjoint.
+                    // SAFETY: `new` saw to the last element of every operand.
                     unsafe {
                         let tile = Tile::<E> {
                             rows: TILE_ROWS.min(rows.end - i),
@@ -496,9 +594,9 @@ pub(crate) fn product<E: Element>(
                             a_step: left.step_stride,
                             b: right.words.as_ptr().add(j / PANEL * right.panel_stride + first * right.step_stride),
                             b_step: right.step_stride,
-                            c: c.0.add(i * c_row + j),
-                            c_row,
-                            accumulate: accumulate || first > 0,
+                            c: self.c.add(i * self.c_row + j),
+                            c_row: self.c_row,
+                            accumulate: self.accumulate || first > 0,
                         };
                         if !E::tile(&tile) {
                             portable_tile(&tile);
@@ -507,19 +605,6 @@ pub(crate) fn product<E: Element>(
                 }
             }
         }
-    };
-    let alone = rayon::current_num_threads() == 1 || rayon::current_thread_index().is_some();
-    if alone || m * n * steps < 1 << 18 {
-        for i in (0..m).step_by(BLOCK_ROWS) {
-            task(i..m.min(i + BLOCK_ROWS), 0..n);
-        }
-    } else {
-        let wide = PANEL * 8;
-        let (down, across) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(wide));
-        (0..down * across).into_par_iter().for_each(|t| {
-            let (i, j) = (t % down * BLOCK_ROWS, t / down * wide);
-            task(i..m.min(i + BLOCK_ROWS), j..n.min(j + wide));
-        });
     }
 }
 

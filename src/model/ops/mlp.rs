@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     kernel::{BLOCK_ROWS, Element, Left, Packed, product},
-    simd::vectorised,
+    scratch::Scratch,
 };
 
 /// Hidden units that a tile of rows goes through at once.
@@ -28,29 +28,16 @@ impl<E: Element> Mlp<'_, E> {
             |(tile, (dx, dy))| {
                 let rows = dy.len() / h;
                 let dy = Left::<E>::rows(dy, rows, h, h);
-                let mut d_unit = vec![E::Real::default(); rows * UNITS.min(f)];
-                let mut d_half = d_unit.clone();
+                let mut d_unit = Scratch::<E::Real>::new(rows * UNITS.min(f));
                 for first in (0..f).step_by(UNITS) {
                     let units = first..f.min(first + UNITS);
                     let n = units.len();
-                    product(&dy, self.down.right().columns(units.clone()), &mut d_unit, n, false);
+                    let d_unit = &mut d_unit[..rows * n];
+                    product(&dy, self.down.right().columns(units.clone()), d_unit, n, false);
                     for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
                         let s = derivative.len() / f;
-                        vectorised(
-                            #[inline(always)]
-                            || {
-                                for (i, (out, d)) in
-                                    d_half.chunks_exact_mut(n).zip(d_unit.chunks_exact(n)).take(rows).enumerate()
-                                {
-                                    let row = (tile * BLOCK_ROWS + i) % s;
-                                    let derivative = &derivative[row * f + first..][..n];
-                                    for ((out, &d), &j) in out.iter_mut().zip(d).zip(derivative) {
-                                        *out = d * j;
-                                    }
-                                }
-                            },
-                        );
-                        let left = Left::<E>::rows(&d_half, rows, n, n);
+                        let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
+                        let left = Left::<E>::scaled_rows(d_unit, n, row);
                         let accumulate = first > 0 || branch > 0;
                         product(&left, weight.right().inputs(units.clone()), dx, h, accumulate);
                     }

@@ -17,6 +17,7 @@ mod fused;
 mod kernel;
 mod mlp;
 mod past;
+mod scratch;
 mod simd;
 mod weight;
 

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
     Host, composed, cpu, has_kernels,
-    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product},
+    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product, product_of},
     on_cpu, rows,
 };
 
@@ -129,8 +129,7 @@ impl Weight {
                     candle_core::bail!("rows of {k} elements were given to a weight that takes {}", p.inputs);
                 }
                 let xs = Host::new(x)?;
-                let mut y = vec![<E as Element>::Real::default(); m * p.outputs];
-                product(&Left::<E>::rows(xs.slice()?, m, k, k), p.right(), &mut y, p.outputs, false);
+                let mut y = product_of(&Left::<E>::rows(xs.slice()?, m, k, k), p.right());
                 if let Some(b) = b {
                     cpu::add_bias(&mut y, Host::new(b)?.slice()?);
                 }
