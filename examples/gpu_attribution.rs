@@ -38,7 +38,7 @@ use veridiff::{
     model::{
         config::Config,
         decoder::Decoder,
-        ops::{self, Gate, MlpGradient, Weight},
+        ops::{self, Gate, MlpGradient, NormAt, Weight},
         source::{ResolveOptions, resolve},
     },
     uncertainty::step_scores,
@@ -338,7 +338,8 @@ impl Bench {
         let q = heads.n_heads * heads.head_dim;
         let weight = |out, input| Weight::new(&random(&[out, input])?, decoder.precision());
         let (down, gate, up, o) = (weight(h, f)?, weight(f, h)?, weight(f, h)?, weight(h, q)?);
-        let mlp = MlpGradient::gated(Gate::Silu, &down, [&gate, &up], [&random(&[s, f])?, &random(&[s, f])?])?;
+        let at = NormAt::new(&random(&[s, h])?, &random(&[h])?, 1e-5);
+        let mlp = MlpGradient::gated(Gate::Silu, at, &down, [&gate, &up], [&random(&[s, f])?, &random(&[s, f])?])?;
         let qkv_weight = weight(heads.width(), h)?;
         let [down, gate, o, qkv_weight] = [down, gate, o, qkv_weight].map(|weight| weight.transposed());
         let (x, norm, dy) = (random(&[s, h])?, random(&[h])?, random(&[b, s, h])?);
@@ -374,7 +375,7 @@ impl Bench {
                         "output" => drop(o.linear(&dy, None)?),
                         "qkv" => drop(qkv_weight.linear(&d_qkv, None)?),
                         "rms_norm_vjp" => drop(ops::rms_norm_vjp(&x, &norm, 1e-5, &dy, &dy.copy()?)?),
-                        "gated_mlp_vjp" => drop(mlp.vjp(&dy)?),
+                        "gated_mlp_vjp" => drop(mlp.vjp(&dy, 0)?),
                         "attention" => drop(ops::attention(&qkv, heads, true, decoder.precision())?),
                         "attention_vjp" => drop(ops::attention_vjp(&qkv, &attention, heads, &d_out)?),
                         "rope_vjp" => drop(ops::rope_vjp(&d_qkv, &angles, &angles, heads)?),

@@ -14,7 +14,7 @@ pub use encoder_decoder::attribute_text;
 
 use std::{fmt, str::FromStr};
 
-use candle_core::{D, Result, Tensor};
+use candle_core::{Result, Tensor};
 use rayon::prelude::*;
 
 use crate::{
@@ -187,6 +187,9 @@ pub fn attribute_after(
     plan: &Plan,
 ) -> Result<Attribution> {
     let (n_prompt, n_targets) = (past.len(), targets.len());
+    if plan.keeps_transposed {
+        decoder.keep_transposed();
+    }
     let rotary = decoder.rotary(n_prompt + n_targets - 1)?;
     let (hidden, inputs) = past.layer_inputs(decoder, targets)?;
     let (scores, seeds) = step_scores_and_seeds(decoder.head(), &hidden, targets, attributed_fn.seed())?;
@@ -212,13 +215,13 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Targets `first..first + n`, each with its seed in the row that predicts it and zeros elsewhere.
-    fn new(seeds: &Tensor, n_prompt: usize, first: usize, n_targets: usize) -> Result<Self> {
+    /// Targets from number `first` on, each with its row of `seeds` `[B, H]` where it is predicted and zeros elsewhere.
+    fn new(seeds: &Tensor, n_prompt: usize, first: usize) -> Result<Self> {
+        let (n_targets, h) = seeds.dims2()?;
         let s = n_prompt + first + n_targets - 1;
-        let h = seeds.dim(D::Minus1)?;
         let rows = (0..n_targets)
             .map(|b| {
-                let row = seeds.narrow(0, first + b, 1)?;
+                let row = seeds.narrow(0, b, 1)?;
                 let before = n_prompt + first + b - 1;
                 let zeros = |n: usize| Tensor::zeros((n, h), seeds.dtype(), seeds.device());
                 Tensor::cat(&[zeros(before)?, row, zeros(s - before - 1)?], 0)
@@ -249,14 +252,29 @@ impl Sample<'_> {
     /// Takes the gradients of `targets` from the last block's output to the embedded rows.
     fn pass_back(&self, targets: std::ops::Range<usize>, plan: &Plan) -> Result<Vec<Chunk>> {
         let longest = self.n_prompt + targets.end - 1;
+        let rotary = self.rotary.rows(0, longest)?;
+        let Some((last, others)) = self.decoder.blocks().split_last() else {
+            candle_core::bail!("a model without blocks");
+        };
+        let linearized = last.linearize(&self.inputs.rows(others.len(), longest)?, &rotary)?;
+        // behind the last block's attention, a gradient is zero but in the row that predicts its target
+        let seeds = self.seeds.narrow(0, targets.start, targets.len())?;
+        let seeds = linearized.feed_forward_vjp(&seeds, self.n_prompt + targets.start - 1)?;
         let per_chunk = plan.targets_per_chunk.max(1);
-        let mut chunks = targets
-            .clone()
+        let mut chunks = (0..targets.len())
             .step_by(per_chunk)
-            .map(|first| Chunk::new(&self.seeds, self.n_prompt, first, per_chunk.min(targets.end - first)))
+            .map(|first| {
+                let seeds = seeds.narrow(0, first, per_chunk.min(targets.len() - first))?;
+                Chunk::new(&seeds, self.n_prompt, targets.start + first)
+            })
             .collect::<Result<Vec<_>>>()?;
-        for (layer, block) in self.decoder.blocks().iter().enumerate().rev() {
-            let linearized = block.linearize(&self.inputs.rows(layer, longest)?, &self.rotary.rows(0, longest)?)?;
+        for_chunks(&mut chunks, plan, |chunk: &mut Chunk| {
+            chunk.d_x = linearized.attention_vjp(&chunk.d_x)?;
+            Ok(())
+        })?;
+        drop(linearized);
+        for (layer, block) in others.iter().enumerate().rev() {
+            let linearized = block.linearize(&self.inputs.rows(layer, longest)?, &rotary)?;
             for_chunks(&mut chunks, plan, |chunk: &mut Chunk| {
                 chunk.d_x = linearized.vjp(&chunk.d_x)?;
                 Ok(())

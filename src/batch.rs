@@ -47,11 +47,14 @@ impl<'a> Batch<'a> {
     pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
         let n_threads = rayon::current_num_threads();
         let side_by_side = n_threads > 1 && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
-        let together = units(samples, match (side_by_side, self.settings.features.needs_attribution()) {
-            (false, _) => LOOK_AHEAD,
-            (true, false) => MOST_TOGETHER,
-            (true, true) => MOST_TOGETHER_ATTRIBUTED,
-        });
+        let together = units(
+            samples,
+            match (side_by_side, self.settings.features.needs_attribution()) {
+                (false, _) => LOOK_AHEAD,
+                (true, false) => MOST_TOGETHER,
+                (true, true) => MOST_TOGETHER_ATTRIBUTED,
+            },
+        );
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.

@@ -158,7 +158,11 @@ pub struct Part {
 }
 
 /// The parts that are there once, however many samples run side by side.
-const SHARED: [&str; 2] = ["weights", "program"];
+const SHARED: [&str; 3] = ["weights", "program", "transposed weights"];
+
+/// Most bytes of transposed weights that are kept where no bound is given. Packing them anew takes as long as one or two
+/// targets, which short samples notice.
+const KEPT_TRANSPOSED: u64 = 1 << 30;
 
 /// What one sample takes, and how its targets are divided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -169,6 +173,8 @@ pub struct Plan {
     pub targets_per_sweep: usize,
     /// Chunks that pass through a block at the same time, each on a thread of its own.
     pub chunks_in_flight: usize,
+    /// Whether the transposed weights that gradients need are packed once for all samples.
+    pub keeps_transposed: bool,
     /// Where the bytes go; the largest moment of the whole sample.
     pub parts: Vec<Part>,
 }
@@ -291,6 +297,12 @@ impl Footprint {
         let head_norms = if self.config.qk_norm { 3 * w * self.wide() } else { 0 };
         let copies = if self.composed() { (f + 2 * w) * self.element() + head_norms } else { 0 };
         self.with_slack(rows * ((4 * h + 2 * w + o + 3 * f) * self.element() + copies)) + self.attention(rows, keys)
+    }
+
+    /// Bytes of the blocks' transposed weights where they are kept: without a bound, on a CPU, if they are not large.
+    fn kept_transposed(&self, gradients: bool, limits: Limits) -> Option<u64> {
+        let bytes = self.config.n_block_parameters as u64 * self.weight();
+        (gradients && limits.max_bytes.is_none() && !self.composed() && bytes <= KEPT_TRANSPOSED).then_some(bytes)
     }
 
     /// Bytes that one linearised block keeps for `s` rows: numbers, and the block's weights packed for gradients.
@@ -424,6 +436,8 @@ impl Footprint {
             Part { what: SHARED[1], bytes: PROGRAM },
             Part { what: "keys, values and layer inputs", bytes: self.kept(lengths, gradients) },
         ];
+        let kept_transposed = self.kept_transposed(gradients, limits);
+        parts.extend(kept_transposed.map(|bytes| Part { what: SHARED[2], bytes }));
         // Three moments: the forward pass; a layer is linearised; chunks pass through it. The last two hold the gradients.
         let gradients_held = per_sweep as u64 * gradient;
         let chunks = in_flight as u64 * self.chunk(per_chunk as u64, s);
@@ -442,6 +456,7 @@ impl Footprint {
             targets_per_chunk: of_gradients(per_chunk),
             targets_per_sweep: of_gradients(per_sweep),
             chunks_in_flight: of_gradients(in_flight),
+            keeps_transposed: kept_transposed.is_some(),
             parts,
         }
     }

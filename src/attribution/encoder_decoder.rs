@@ -29,6 +29,9 @@ pub fn attribute_text(
     plan: &Plan,
 ) -> Result<Attribution> {
     let (n_prompt, n_targets) = (source.len(), targets.len());
+    if plan.keeps_transposed {
+        model.keep_transposed();
+    }
     let text = source.decode(model, targets)?;
     let (scores, seeds) = step_scores_and_seeds(model.head(), &text[text.len() - 1], targets, attributed_fn.seed())?;
     let sample = Sample { model, source, text, seeds };
@@ -92,8 +95,8 @@ impl Sample<'_> {
             .clone()
             .step_by(per_chunk)
             .map(|first| {
-                let text = Chunk::new(&self.seeds, 1, first, per_chunk.min(targets.end - first))?;
-                Ok(Pair { text, d_source: None })
+                let seeds = self.seeds.narrow(0, first, per_chunk.min(targets.end - first))?;
+                Ok(Pair { text: Chunk::new(&seeds, 1, first)?, d_source: None })
             })
             .collect::<Result<Vec<_>>>()?;
         let bias = self.model.decoder_bias(longest)?;

@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 
 use super::{
     config::{Config, Rope, RopeScaling},
-    ops::{self, Attention, Gate, HeadLayout, MlpGradient, Precision, Weight},
+    ops::{self, Attention, Gate, HeadLayout, MlpGradient, NormAt, Precision, Weight},
 };
 
 /// A weight `[out, in]` and a bias `[out]` where the architecture has one.
@@ -148,6 +148,12 @@ impl Block {
         })
     }
 
+    /// Keeps the transposed weights that gradients need, see [`Weight::keep_transposed`].
+    pub fn keep_transposed(&self) {
+        let linears = [&self.qkv, &self.output, &self.gate, &self.up, &self.down];
+        linears.iter().for_each(|linear| linear.weight.keep_transposed());
+    }
+
     /// `x` `[S, H]` to `[S, H]`, keeping nothing.
     pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
         let (qkv, _) = self.rotated(x, rotary)?;
@@ -196,17 +202,16 @@ impl Block {
         let middle = (x + self.output.forward(&attention.out)?)?;
         let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
         let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
-        let mlp =
-            MlpGradient::gated(Gate::Silu, &self.down.weight, [&self.gate.weight, &self.up.weight], [&gate, &up])?;
+        let norm = NormAt::new(&middle, &self.mlp_norm, self.eps);
+        let weights = [&self.gate.weight, &self.up.weight];
         Ok(Linearized {
             block: self,
             rotary: rotary.clone(),
-            x: x.clone(),
+            norm: NormAt::new(x, &self.attention_norm, self.eps),
             unnormed,
             qkv,
             attention,
-            middle,
-            mlp,
+            mlp: MlpGradient::gated(Gate::Silu, norm, &self.down.weight, weights, [&gate, &up])?,
             output: self.output.weight.transposed(),
             qkv_weight: self.qkv.weight.transposed(),
         })
@@ -217,11 +222,10 @@ impl Block {
 pub struct Linearized<'a> {
     block: &'a Block,
     rotary: Rotary,
-    x: Tensor,
+    norm: NormAt,
     unnormed: Option<Tensor>,
     qkv: Tensor,
     attention: Attention,
-    middle: Tensor,
     mlp: MlpGradient,
     output: Weight,
     qkv_weight: Weight,
@@ -231,22 +235,27 @@ impl Linearized<'_> {
     /// Vector-Jacobian product: `dy` `[B, s, H]`, one slice per target, to the gradient with respect to `x`, of the same
     /// shape. `s` may be less than the sequence: rows a target cannot see carry no gradient (causality).
     pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
+        self.attention_vjp(&self.mlp.vjp(dy, 0)?)
+    }
+
+    /// The second half of [`Linearized::vjp`] backwards: from the block's output to the sum after its attention, for rows
+    /// `first..first + n` of one gradient `dy` `[n, H]`. Rows do not mix here.
+    pub fn feed_forward_vjp(&self, dy: &Tensor, first: usize) -> Result<Tensor> {
+        self.mlp.vjp(&dy.unsqueeze(0)?, first)?.squeeze(0)
+    }
+
+    /// The first half of [`Linearized::vjp`]: from the sum after the attention to `x`.
+    pub fn attention_vjp(&self, dy: &Tensor) -> Result<Tensor> {
         let block = self.block;
         let s = dy.dim(1)?;
-        let first = |x: &Tensor| x.narrow(0, 0, s);
-
-        let d_normed = self.mlp.vjp(dy)?;
-        let dy = ops::rms_norm_vjp(&first(&self.middle)?, &block.mlp_norm, block.eps, &d_normed, dy)?;
-
-        let d_out = self.output.linear(&dy, None)?;
+        let d_out = self.output.linear(dy, None)?;
         let d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out)?;
         let rotary = self.rotary.rows(0, s)?;
         let mut d_qkv = ops::rope_vjp(&d_qkv, &rotary.cos, &rotary.sin, block.heads)?;
         if let (Some((wq, wk)), Some(unnormed)) = (&block.head_norms, &self.unnormed) {
-            d_qkv = ops::head_norm_vjp(&first(unnormed)?, wq, wk, block.eps, block.heads, &d_qkv)?;
+            d_qkv = ops::head_norm_vjp(&unnormed.narrow(0, 0, s)?, wq, wk, block.eps, block.heads, &d_qkv)?;
         }
-        let d_normed = self.qkv_weight.linear(&d_qkv, None)?;
-        ops::rms_norm_vjp(&first(&self.x)?, &block.attention_norm, block.eps, &d_normed, &dy)
+        self.norm.projection_vjp(&self.qkv_weight, &d_qkv, dy)
     }
 }
 

@@ -24,24 +24,25 @@ fn for_rows<T: Real>(out: &mut [T], width: usize, f: impl Fn(usize, &mut [T]) + 
     });
 }
 
-/// Sum over a row in eight partial sums, so that it vectorises; the order is fixed, so the result is too.
+/// Sum of a function of the rows' elements in sixteen partial sums, so that it vectorises; the order is fixed, so the result
+/// is too.
 #[inline(always)]
-fn sum<T: Real>(n: usize, term: impl Fn(usize) -> T) -> T {
-    let mut lanes = [T::zero(); 16];
-    let whole = n / 16 * 16;
-    let mut i = 0;
-    while i < whole {
+fn sum<T: Real, U: Real, const N: usize>(rows: [&[T]; N], term: impl Fn([T; N]) -> U) -> U {
+    let n = rows[0].len();
+    let chunks = rows.map(|row| row[..n].as_chunks::<16>().0);
+    let mut lanes = [U::zero(); 16];
+    for c in 0..n / 16 {
+        let chunk = chunks.map(|chunks| &chunks[c]);
         for (l, lane) in lanes.iter_mut().enumerate() {
-            *lane += term(i + l);
+            *lane += term(chunk.map(|row| row[l]));
         }
-        i += 16;
     }
-    let mut total = T::zero();
+    let mut total = U::zero();
     for lane in lanes {
         total += lane;
     }
-    for i in whole..n {
-        total += term(i);
+    for i in n / 16 * 16..n {
+        total += term(rows.map(|row| row[i]));
     }
     total
 }
@@ -49,7 +50,7 @@ fn sum<T: Real>(n: usize, term: impl Fn(usize) -> T) -> T {
 /// 1 / sqrt(mean(x²) + eps) of one row.
 #[inline(always)]
 fn inverse_rms<T: Real>(x: &[T], eps: T) -> T {
-    T::one() / (sum(x.len(), |i| x[i] * x[i]) / T::from_f64(x.len() as f64) + eps).sqrt()
+    T::one() / (sum([x], |[x]| x * x) / T::from_f64(x.len() as f64) + eps).sqrt()
 }
 
 #[inline(always)]
@@ -67,7 +68,7 @@ fn rms_norm_vjp_row<T: Real>(x: &[T], w: &[T], eps: T, dy: &[T], residual: Optio
     let n = dx.len();
     let (x, w, dy) = (&x[..n], &w[..n], &dy[..n]);
     let inv = inverse_rms(x, eps);
-    let dot = sum(n, |i| w[i] * dy[i] * x[i]);
+    let dot = sum([w, dy, x], |[w, dy, x]| w * dy * x);
     let c = inv * inv * inv * dot / T::from_f64(n as f64);
     match residual {
         Some(residual) => {
@@ -104,6 +105,31 @@ pub(crate) fn rms_norm_vjp<T: Real>(x: &[T], w: &[T], eps: f64, dy: &[T], residu
         rms_norm_vjp_row(x, w, eps, &dy[row.clone()], Some(&residual[row]), dx);
     });
     dx
+}
+
+/// An RMS norm at rows `x` `[s, H]` that all targets share, with weight `w` `[H]`.
+pub(crate) struct NormRows<'a, T> {
+    pub(crate) x: &'a [T],
+    pub(crate) w: &'a [T],
+    pub(crate) eps: f64,
+}
+
+impl<T: Real> NormRows<'_, T> {
+    /// Some rows of [`rms_norm_vjp`], from row `first` of `[B * s]` on, into `dx`.
+    pub(crate) fn vjp_rows(&self, first: usize, dy: &[T], residual: &[T], dx: &mut [T]) {
+        let (width, eps) = (self.w.len(), T::from_f64(self.eps));
+        let s = self.x.len() / width;
+        vectorised(
+            #[inline(always)]
+            || {
+                let rows = dy.chunks_exact(width).zip(residual.chunks_exact(width));
+                for (i, (dx, (dy, residual))) in dx.chunks_exact_mut(width).zip(rows).enumerate() {
+                    let x = &self.x[(first + i) % s * width..][..width];
+                    rms_norm_vjp_row(x, self.w, eps, dy, Some(residual), dx);
+                }
+            },
+        );
+    }
 }
 
 #[inline(always)]
@@ -231,11 +257,11 @@ pub(crate) fn input_x_gradient<T: Real>(x: &[T], g: &[T], width: usize) -> Vec<[
             vectorised(
                 #[inline(always)]
                 || {
-                    let square = sum(width, |i| {
-                        let v = x[i].to_f64() * g[i].to_f64();
+                    let square = sum([x, g], |[x, g]| {
+                        let v = x.to_f64() * g.to_f64();
                         v * v
                     });
-                    let dot = sum(width, |i| x[i].to_f64() * g[i].to_f64());
+                    let dot: f64 = sum([x, g], |[x, g]| x.to_f64() * g.to_f64());
                     [square.sqrt(), dot]
                 },
             )

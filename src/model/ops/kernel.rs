@@ -44,6 +44,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn word(first: Self::Real, second: Self::Real) -> Self::Word;
     /// The elements of a word; the second is zero where a word holds one.
     fn elements(word: Self::Word) -> [Self::Real; 2];
+    /// The words of two neighbours in the other direction: what is first in `a` and `b`, and what is second.
+    fn transposed(a: Self::Word, b: Self::Word) -> [Self::Word; 2];
     /// A matrix whose rows are reduced, as words; rows `stride` apart, the result's stride beside it.
     fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
@@ -75,6 +77,10 @@ macro_rules! whole_word {
             #[inline(always)]
             fn elements(word: $t) -> [$t; 2] {
                 [word, 0.0]
+            }
+            #[inline(always)]
+            fn transposed(a: $t, b: $t) -> [$t; 2] {
+                [a, b]
             }
             fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
@@ -125,6 +131,11 @@ impl Element for Bf16 {
     #[inline(always)]
     fn elements(word: u32) -> [f32; 2] {
         [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
+    }
+
+    #[inline(always)]
+    fn transposed(a: u32, b: u32) -> [u32; 2] {
+        [a & 0xffff | b << 16, a >> 16 | b & 0xffff_0000]
     }
 
     fn row_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
@@ -301,9 +312,7 @@ impl<'a, E: Element> Columns<'a, E> {
     ) -> Columns<'a, E> {
         match kept {
             None => Columns::new(x, rows, cols, stride),
-            Some(words) => {
-                Columns { words: Words::Lent(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols }
-            }
+            Some(words) => Columns { words: Words::Lent(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols },
         }
     }
 
@@ -377,26 +386,19 @@ impl<E: Element> Packed<E> {
     pub(crate) fn transposed_part(&self, rows: Range<usize>) -> Self {
         debug_assert!(rows.start.is_multiple_of(PANEL));
         let mut out = Self::empty(rows.len(), self.inputs);
-        let (steps, out_steps) = (self.steps(), out.steps());
+        let steps = self.steps();
         let words = &self.words[rows.start / PANEL * steps * PANEL..];
         // columns j*PANEL.. of the transpose are inputs j*PANEL.. of this one: a run of its steps
         out.for_panels(|j, panel| {
             let first = j * PANEL / E::PER_WORD;
             let last = steps.min((j + 1) * PANEL / E::PER_WORD);
-            for p in 0..out_steps {
+            for (p, out) in panel.chunks_exact_mut(PANEL).enumerate() {
                 let row = p * E::PER_WORD;
-                let at = (row / PANEL) * steps * PANEL + row % PANEL;
+                let words = &words[(row / PANEL) * steps * PANEL + row % PANEL..];
                 for (i, step) in (first..last).enumerate() {
-                    let words = &words[at + step * PANEL..];
-                    let a = E::elements(words[0]);
-                    if E::PER_WORD == 1 {
-                        panel[p * PANEL + i] = E::word(a[0], E::Real::default());
-                    } else {
-                        // the neighbour is a padding zero where the number of rows is odd: panels are even
-                        let b = E::elements(words[1]);
-                        panel[p * PANEL + 2 * i] = E::word(a[0], b[0]);
-                        panel[p * PANEL + 2 * i + 1] = E::word(a[1], b[1]);
-                    }
+                    // the neighbour is a padding zero where the number of rows is odd: panels are even
+                    let pair = E::transposed(words[step * PANEL], words[step * PANEL + E::PER_WORD - 1]);
+                    out[i * E::PER_WORD..][..E::PER_WORD].copy_from_slice(&pair[..E::PER_WORD]);
                 }
             }
         });

@@ -1,8 +1,10 @@
-//! Gradient of the feed-forward network, gated or plain, tile by tile: what is between its products never leaves the cache.
+//! Gradients of what follows a norm, tile by tile: what is between the products never leaves the cache. The feed-forward
+//! network, gated or plain, and a projection.
 
 use rayon::prelude::*;
 
 use super::{
+    cpu::NormRows,
     kernel::{BLOCK_ROWS, Element, Left, Packed, product},
     scratch::Scratch,
 };
@@ -20,30 +22,51 @@ pub(crate) struct Mlp<'a, E: Element> {
 }
 
 impl<E: Element> Mlp<'_, E> {
-    /// Gradient with respect to the network's input, for `dy` `[B, s, H]`.
-    pub(crate) fn vjp(&self, dy: &[E::Real]) -> Vec<E::Real> {
+    /// Gradient of `x + network(norm(x))` with respect to `x`, for `dy` `[B, s, H]`.
+    pub(crate) fn vjp(&self, norm: &NormRows<'_, E::Real>, dy: &[E::Real]) -> Vec<E::Real> {
         let (h, f) = (self.down.inputs, self.down.outputs);
         let mut dx = vec![E::Real::default(); dy.len()];
-        dx.par_chunks_mut(BLOCK_ROWS * h).zip(dy.par_chunks(BLOCK_ROWS * h)).enumerate().for_each(
-            |(tile, (dx, dy))| {
-                let rows = dy.len() / h;
-                let dy = Left::<E>::rows(dy, rows, h, h);
-                let mut d_unit = Scratch::<E::Real>::new(rows * UNITS.min(f));
-                for first in (0..f).step_by(UNITS) {
-                    let units = first..f.min(first + UNITS);
-                    let n = units.len();
-                    let d_unit = &mut d_unit[..rows * n];
-                    product(&dy, self.down.right().columns(units.clone()), d_unit, n, false);
-                    for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
-                        let s = derivative.len() / f;
-                        let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
-                        let left = Left::<E>::scaled_rows(d_unit, n, row);
-                        let accumulate = first > 0 || branch > 0;
-                        product(&left, weight.right().inputs(units.clone()), dx, h, accumulate);
-                    }
+        let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(dy.par_chunks(BLOCK_ROWS * h));
+        tiles.enumerate().for_each(|(tile, (dx, dy))| {
+            let rows = dy.len() / h;
+            let left = Left::<E>::rows(dy, rows, h, h);
+            let mut d_normed = Scratch::<E::Real>::new(rows * h);
+            let mut d_unit = Scratch::<E::Real>::new(rows * UNITS.min(f));
+            for first in (0..f).step_by(UNITS) {
+                let units = first..f.min(first + UNITS);
+                let n = units.len();
+                let d_unit = &mut d_unit[..rows * n];
+                product(&left, self.down.right().columns(units.clone()), d_unit, n, false);
+                for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
+                    let s = derivative.len() / f;
+                    let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
+                    let left = Left::<E>::scaled_rows(d_unit, n, row);
+                    let accumulate = first > 0 || branch > 0;
+                    product(&left, weight.right().inputs(units.clone()), &mut d_normed, h, accumulate);
                 }
-            },
-        );
+            }
+            norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, dy, dx);
+        });
         dx
     }
+}
+
+/// Gradient of `x + rest(norm(x) Wᵀ)` with respect to `x`, from that of the product, `d` `[B, s, N]`, and what by-passes the
+/// norm, `residual` `[B, s, H]`; `weight` is `Wᵀ`, for `[N] -> [H]`.
+pub(crate) fn projection_vjp<E: Element>(
+    weight: &Packed<E>,
+    norm: &NormRows<'_, E::Real>,
+    d: &[E::Real],
+    residual: &[E::Real],
+) -> Vec<E::Real> {
+    let (n, h) = (weight.inputs, weight.outputs);
+    let mut dx = vec![E::Real::default(); residual.len()];
+    let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(d.par_chunks(BLOCK_ROWS * n));
+    tiles.zip(residual.par_chunks(BLOCK_ROWS * h)).enumerate().for_each(|(tile, ((dx, d), residual))| {
+        let rows = d.len() / n;
+        let mut d_normed = Scratch::<E::Real>::new(rows * h);
+        product(&Left::<E>::rows(d, rows, n, n), weight.right(), &mut d_normed, h, false);
+        norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, residual, dx);
+    });
+    dx
 }

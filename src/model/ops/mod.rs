@@ -231,36 +231,89 @@ pub fn gated_jacobian(act: Gate, gate: &Tensor, up: &Tensor) -> Result<(Tensor, 
     )
 }
 
-/// A feed-forward network `down(hidden(x))` at one input: everything that the gradients of all targets share.
+/// An RMS norm with weight `w` `[H]` at one input `x` `[S, H]`: what the gradients of all targets share.
+#[derive(Debug, Clone)]
+pub struct NormAt {
+    x: Tensor,
+    w: Tensor,
+    eps: f64,
+}
+
+impl NormAt {
+    /// [`rms_norm`] of `x`.
+    pub fn new(x: &Tensor, w: &Tensor, eps: f64) -> Self {
+        NormAt { x: x.clone(), w: w.clone(), eps }
+    }
+
+    /// At the rows `first..first + n` only.
+    fn rows(&self, first: usize, n: usize) -> Result<Self> {
+        Ok(NormAt { x: self.x.narrow(0, first, n)?, ..self.clone() })
+    }
+
+    /// Gradient of `x + rest(norm(x))` with respect to `x`, for that of the norm and of the sum, both `[B, s, H]`, `s <= S`.
+    pub fn vjp(&self, d_normed: &Tensor, dy: &Tensor) -> Result<Tensor> {
+        rms_norm_vjp(&self.x.narrow(0, 0, dy.dim(1)?)?, &self.w, self.eps, d_normed, dy)
+    }
+
+    /// The same where the norm's gradient is that of a projection, `d` `[B, s, N]` through `weight`, the transposed one.
+    pub fn projection_vjp(&self, weight: &Weight, d: &Tensor, dy: &Tensor) -> Result<Tensor> {
+        let at = self.rows(0, dy.dim(1)?)?;
+        macro_rules! on_panels {
+            ($panels:expr) => {{
+                let (xs, ws, ds, rs) = (Host::new(&at.x)?, Host::new(&at.w)?, Host::new(d)?, Host::new(dy)?);
+                let norm = cpu::NormRows { x: xs.slice()?, w: ws.slice()?, eps: at.eps };
+                on_cpu(mlp::projection_vjp($panels, &norm, ds.slice()?, rs.slice()?), dy, $panels.outputs)
+            }};
+        }
+        match &weight.held {
+            Held::F32(panels) => on_panels!(panels),
+            Held::F64(panels) => on_panels!(panels),
+            Held::Bf16(panels) => on_panels!(panels),
+            Held::Tensor(_) => at.vjp(&weight.linear(d, None)?, dy),
+        }
+    }
+}
+
+/// A feed-forward network behind a norm and around a residual, `x + down(hidden(norm(x)))`, at one input: everything that the
+/// gradients of all targets share.
 #[derive(Debug)]
 pub struct MlpGradient {
+    norm: NormAt,
     down: Weight,
     /// Each projection into the hidden units, and the derivative of these by it.
     branches: Vec<(Weight, Tensor)>,
 }
 
 impl MlpGradient {
-    /// Of `down(act(gate(x)) ∘ up(x))`, from the weights as the forward pass has them and `gate(x)`, `up(x)` `[S, F]`.
-    pub fn gated(act: Gate, down: &Weight, [gate, up]: [&Weight; 2], [gate_x, up_x]: [&Tensor; 2]) -> Result<Self> {
+    /// Of `down(act(gate(n)) ∘ up(n))`, from the weights as the forward pass has them and `gate(n)`, `up(n)` `[S, F]` at the
+    /// normed rows `n`.
+    pub fn gated(
+        act: Gate,
+        norm: NormAt,
+        down: &Weight,
+        [gate, up]: [&Weight; 2],
+        [gate_x, up_x]: [&Tensor; 2],
+    ) -> Result<Self> {
         let (d_gate, d_up) = gated_jacobian(act, gate_x, up_x)?;
         let branches = vec![(gate.transposed(), d_gate), (up.transposed(), d_up)];
-        Ok(MlpGradient { down: down.transposed(), branches })
+        Ok(MlpGradient { norm, down: down.transposed(), branches })
     }
 
-    /// Of `down(relu(up(x)))`, from the weights as the forward pass has them and `up(x)` `[S, F]`.
-    pub fn relu(down: &Weight, up: &Weight, up_x: &Tensor) -> Result<Self> {
+    /// Of `down(relu(up(n)))`, from the weights as the forward pass has them and `up(n)` `[S, F]` at the normed rows `n`.
+    pub fn relu(norm: NormAt, down: &Weight, up: &Weight, up_x: &Tensor) -> Result<Self> {
         let d_up = up_x.gt(&up_x.zeros_like()?)?.to_dtype(up_x.dtype())?;
-        Ok(MlpGradient { down: down.transposed(), branches: vec![(up.transposed(), d_up)] })
+        Ok(MlpGradient { norm, down: down.transposed(), branches: vec![(up.transposed(), d_up)] })
     }
 
-    /// Gradient with respect to `x`, for `dy` `[B, s, H]`, `s <= S`.
-    pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
+    /// Gradient with respect to rows `first..first + s` of `x`, for `dy` `[B, s, H]` of these rows.
+    pub fn vjp(&self, dy: &Tensor, first: usize) -> Result<Tensor> {
         let s = dy.dim(1)?;
-        let first = |derivative: &Tensor| derivative.narrow(0, 0, s);
+        let norm = self.norm.rows(first, s)?;
+        let derivatives = self.branches.iter().map(|(_, d)| d.narrow(0, first, s)).collect::<Result<Vec<_>>>()?;
         macro_rules! on_panels {
             ($down:expr, $held:path) => {{
-                let ds = Host::new(dy)?;
-                let derivatives = self.branches.iter().map(|(_, d)| first(d)).collect::<Result<Vec<_>>>()?;
+                let (xs, ws, ds) = (Host::new(&norm.x)?, Host::new(&norm.w)?, Host::new(dy)?);
+                let norm = cpu::NormRows { x: xs.slice()?, w: ws.slice()?, eps: norm.eps };
                 let derivatives = derivatives.iter().map(Host::new).collect::<Result<Vec<_>>>()?;
                 let mut branches = Vec::with_capacity(derivatives.len());
                 for ((weight, _), derivative) in self.branches.iter().zip(&derivatives) {
@@ -270,7 +323,7 @@ impl MlpGradient {
                     }
                 }
                 let mlp = mlp::Mlp { down: $down, branches: &branches };
-                on_cpu(mlp.vjp(ds.slice()?), dy, $down.inputs)
+                on_cpu(mlp.vjp(&norm, ds.slice()?), dy, $down.inputs)
             }};
         }
         match &self.down.held {
@@ -279,11 +332,12 @@ impl MlpGradient {
             Held::Bf16(down) => on_panels!(down, Held::Bf16),
             Held::Tensor(_) => {
                 let d_hidden = self.down.linear(dy, None)?;
-                let mut parts = self.branches.iter().map(|(weight, derivative)| {
-                    weight.linear(&composed::rows_mul(&first(derivative)?, &d_hidden)?, None)
-                });
+                let mut parts =
+                    self.branches.iter().zip(&derivatives).map(|((weight, _), derivative)| {
+                        weight.linear(&composed::rows_mul(derivative, &d_hidden)?, None)
+                    });
                 let one = parts.next().unwrap_or_else(|| dy.zeros_like())?;
-                parts.try_fold(one, |sum, part| sum + part?)
+                norm.vjp(&parts.try_fold(one, |sum, part| sum + part?)?, dy)
             }
         }
     }

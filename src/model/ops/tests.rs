@@ -37,9 +37,19 @@ fn mlp_weights(seed: u64) -> [Tensor; 3] {
     [noise(&[37, 53], seed, 1.0), noise(&[53, 37], seed + 1, 1.0), noise(&[53, 37], seed + 2, 1.0)]
 }
 
+/// A norm at `x` as wide as it, whose epsilon matters, so that dropping it anywhere shows.
+fn norm_at(x: &Tensor) -> (NormAt, Tensor) {
+    let width = x.dim(1).unwrap();
+    let w = noise(&[width], 77, 1.0).to_dtype(x.dtype()).unwrap();
+    (NormAt::new(x, &w, 0.1), rms_norm(x, &w, 0.1).unwrap())
+}
+
+/// `x + down(silu(gate(norm(x))) ∘ up(norm(x)))` and its gradient.
 fn mlp(x: &Tensor, [down, gate, up]: &[Weight; 3]) -> Result<(Tensor, MlpGradient)> {
-    let (g, u) = (gate.linear(x, None)?, up.linear(x, None)?);
-    Ok((down.linear(&gated(Gate::Silu, &g, &u)?, None)?, MlpGradient::gated(Gate::Silu, down, [gate, up], [&g, &u])?))
+    let (norm, normed) = norm_at(x);
+    let (g, u) = (gate.linear(&normed, None)?, up.linear(&normed, None)?);
+    let y = (x + down.linear(&gated(Gate::Silu, &g, &u)?, None)?)?;
+    Ok((y, MlpGradient::gated(Gate::Silu, norm, down, [gate, up], [&g, &u])?))
 }
 
 /// Grouped queries (three to a key), a head width that fills no vector register, rows of 140 columns.
@@ -174,7 +184,7 @@ fn gated_mlp_gradient() {
     for (s, b, seen) in SIZES {
         let x = noise(&[s, 37], 4, 1.0);
         let dy = noise(&[b, seen, 37], 5, 1.0);
-        let dx = mlp(&x, &weights).unwrap().1.vjp(&dy).unwrap();
+        let dx = mlp(&x, &weights).unwrap().1.vjp(&dy, 0).unwrap();
         check_gradient("gated mlp", |x| Ok(mlp(x, &weights)?.0), &x, &dy, &dx);
     }
 }
@@ -186,7 +196,7 @@ fn a_wide_gated_mlp_goes_through_in_parts() {
     let weights = [noise(&[h, f], 1, 1.0), noise(&[f, h], 2, 1.0), noise(&[f, h], 3, 1.0)];
     let weights = weights.map(|w| Weight::new(&w, Precision::Full).unwrap());
     let (x, dy) = (noise(&[70, h], 4, 0.3), noise(&[3, 70, h], 5, 1.0));
-    let dx = mlp(&x, &weights).unwrap().1.vjp(&dy).unwrap();
+    let dx = mlp(&x, &weights).unwrap().1.vjp(&dy, 0).unwrap();
     check_gradient("gated mlp", |x| Ok(mlp(x, &weights)?.0), &x, &dy, &dx);
 }
 
@@ -211,13 +221,42 @@ fn gelu_and_relu_gradients() {
     for (s, b, seen) in SIZES {
         let [down, gate, up] = mlp_weights(3).map(|w| Weight::new(&w, Precision::Full).unwrap());
         let (x, dy) = (noise(&[s, 37], 1, 1.0), noise(&[b, seen, 37], 2, 1.0));
-        let gelu = |x: &Tensor| down.linear(&gated(Gate::GeluNew, &gate.linear(x, None)?, &up.linear(x, None)?)?, None);
-        let (g, u) = (gate.linear(&x, None).unwrap(), up.linear(&x, None).unwrap());
-        let gradient = MlpGradient::gated(Gate::GeluNew, &down, [&gate, &up], [&g, &u]).unwrap();
-        check_gradient("gelu", gelu, &x, &dy, &gradient.vjp(&dy).unwrap());
-        let gradient = MlpGradient::relu(&down, &up, &u).unwrap();
-        let relu = |x: &Tensor| down.linear(&up.linear(x, None)?.relu()?, None);
-        check_gradient("relu", relu, &x, &dy, &gradient.vjp(&dy).unwrap());
+        let gelu = |x: &Tensor| {
+            let normed = norm_at(x).1;
+            let hidden = gated(Gate::GeluNew, &gate.linear(&normed, None)?, &up.linear(&normed, None)?)?;
+            x + down.linear(&hidden, None)?
+        };
+        let (norm, normed) = norm_at(&x);
+        let (g, u) = (gate.linear(&normed, None).unwrap(), up.linear(&normed, None).unwrap());
+        let gradient = MlpGradient::gated(Gate::GeluNew, norm.clone(), &down, [&gate, &up], [&g, &u]).unwrap();
+        check_gradient("gelu", gelu, &x, &dy, &gradient.vjp(&dy, 0).unwrap());
+        let gradient = MlpGradient::relu(norm, &down, &up, &u).unwrap();
+        let relu = |x: &Tensor| x + down.linear(&up.linear(&norm_at(x).1, None)?.relu()?, None)?;
+        check_gradient("relu", relu, &x, &dy, &gradient.vjp(&dy, 0).unwrap());
+    }
+}
+
+/// The gradient of some rows only is that of a whole one that is zero elsewhere: rows do not mix.
+#[test]
+fn a_networks_gradient_at_some_rows() {
+    let weights = mlp_weights(1).map(|w| Weight::new(&w, Precision::Full).unwrap());
+    let gradient = mlp(&noise(&[131, 37], 4, 1.0), &weights).unwrap().1;
+    let some = noise(&[1, 7, 37], 5, 1.0);
+    let zeros = |n: usize| Tensor::zeros((1, n, 37), DType::F64, &Device::Cpu).unwrap();
+    let whole = Tensor::cat(&[&zeros(90), &some, &zeros(34)], 1).unwrap();
+    let want = gradient.vjp(&whole, 0).unwrap().narrow(1, 90, 7).unwrap();
+    assert_near("some rows", &gradient.vjp(&some, 90).unwrap(), &want, 1e-15);
+}
+
+#[test]
+fn a_projection_behind_a_norm() {
+    for (s, b, seen) in SIZES {
+        let (x, w) = (noise(&[s, 37], 1, 1.0), Weight::new(&noise(&[53, 37], 2, 1.0), Precision::Full).unwrap());
+        let (d, dy) = (noise(&[b, seen, 53], 3, 1.0), noise(&[b, seen, 37], 4, 1.0));
+        let (norm, _) = norm_at(&x);
+        let got = norm.projection_vjp(&w.transposed(), &d, &dy).unwrap();
+        let want = norm.vjp(&w.linear_vjp(&d).unwrap(), &dy).unwrap();
+        assert_near("projection", &got, &want, 1e-14);
     }
 }
 
@@ -428,7 +467,7 @@ fn compositions_agree_with_the_kernels() {
         let other = weights.map(|w| Weight::composed(&w));
         let (got, want) = (mlp(&x, &other).unwrap(), mlp(&x, &kernel).unwrap());
         near("gated mlp", Ok(got.0), Ok(want.0));
-        near("gated mlp vjp", got.1.vjp(&dy), want.1.vjp(&dy));
+        near("gated mlp vjp", got.1.vjp(&dy, 0), want.1.vjp(&dy, 0));
 
         for heads in [HEADS, UNGROUPED] {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.5));
@@ -553,7 +592,7 @@ fn bf16_products_stay_close() {
         near("linear_vjp", &rounded[0].linear_vjp(&dy).unwrap(), &full[0].linear_vjp(&dy).unwrap());
         let (got, want) = (mlp(&x, &rounded).unwrap(), mlp(&x, &full).unwrap());
         near("gated mlp", &got.0, &want.0);
-        near("gated mlp vjp", &got.1.vjp(&dy).unwrap(), &want.1.vjp(&dy).unwrap());
+        near("gated mlp vjp", &got.1.vjp(&dy, 0).unwrap(), &want.1.vjp(&dy, 0).unwrap());
         for heads in [HEADS, UNGROUPED] {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.0));
             let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 9, 1.0));

@@ -1,6 +1,6 @@
 //! The weight of a linear map, held the way its products want it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -50,6 +50,8 @@ pub struct Weight {
     pub(super) held: Held,
     /// Whether it stands for the transpose of the held tensor.
     transposed: bool,
+    /// The transpose's panels, once they are kept.
+    kept: Arc<OnceLock<Held>>,
 }
 
 #[derive(Debug, Clone)]
@@ -96,27 +98,49 @@ impl Weight {
             (true, DType::F64, _) => Held::F64(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k))),
             _ => Held::Tensor(w),
         };
-        Ok(Weight { held, transposed: false })
+        Ok(Weight::of(held, false))
     }
 
     /// A weight that takes the compositions on any device.
     #[cfg(test)]
     pub(super) fn composed(w: &Tensor) -> Self {
-        Weight { held: Held::Tensor(w.clone()), transposed: false }
+        Weight::of(Held::Tensor(w.clone()), false)
     }
 
-    /// The weight of the gradient: `dy W` is the linear map of `Wᵀ`. Panels are packed anew, a tensor is only looked at
-    /// differently.
+    fn of(held: Held, transposed: bool) -> Self {
+        Weight { held, transposed, kept: Arc::default() }
+    }
+
+    /// The weight of the gradient: `dy W` is the linear map of `Wᵀ`. Panels are packed anew unless they are kept, a tensor
+    /// is only looked at differently.
     pub fn transposed(&self) -> Self {
-        let held = match &self.held {
-            Held::F32(p) => Held::F32(Arc::new(p.transposed())),
-            Held::F64(p) => Held::F64(Arc::new(p.transposed())),
-            Held::Bf16(p) => Held::Bf16(Arc::new(p.transposed())),
-            Held::Tensor(w) => {
-                return Weight { held: Held::Tensor(w.clone()), transposed: !self.transposed };
-            }
-        };
-        Weight { held, transposed: false }
+        if let Some(kept) = self.kept.get() {
+            return Weight::of(kept.clone(), false);
+        }
+        match self.pack_transposed() {
+            Some(held) => Weight::of(held, false),
+            None => Weight::of(self.held.clone(), !self.transposed),
+        }
+    }
+
+    fn pack_transposed(&self) -> Option<Held> {
+        match &self.held {
+            Held::F32(p) => Some(Held::F32(Arc::new(p.transposed()))),
+            Held::F64(p) => Some(Held::F64(Arc::new(p.transposed()))),
+            Held::Bf16(p) => Some(Held::Bf16(Arc::new(p.transposed()))),
+            Held::Tensor(_) => None,
+        }
+    }
+
+    /// Packs the transpose for all later [`Weight::transposed`] of this weight, which then takes twice the memory. A tensor
+    /// needs none of it.
+    pub fn keep_transposed(&self) {
+        if self.kept.get().is_none()
+            && let Some(held) = self.pack_transposed()
+        {
+            // another thread may have been first, with the same panels
+            let _ = self.kept.set(held);
+        }
     }
 
     /// `x Wᵀ + b` for `x` `[.., K]` and `b` `[N]`; returns `[.., N]`.

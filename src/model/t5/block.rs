@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::config::{FeedForwardKind, T5Config};
-use crate::model::ops::{self, Attention, BiasedShape, Gate, MlpGradient, Precision, Weight};
+use crate::model::ops::{self, Attention, BiasedShape, Gate, MlpGradient, NormAt, Precision, Weight};
 
 /// `x + o(attention(q(norm(x)), kv(norm(x) or a memory)))`.
 #[derive(Debug)]
@@ -64,6 +64,10 @@ impl AttentionLayer {
         Ok((q, kv, attention))
     }
 
+    fn keep_transposed(&self) {
+        [&self.q, &self.kv, &self.output].into_iter().for_each(Weight::keep_transposed);
+    }
+
     fn forward(&self, x: &Tensor, over: Over<'_>) -> Result<Tensor> {
         x + self.output.linear(&self.attend(x, over, false)?.2.out, None)?
     }
@@ -74,7 +78,7 @@ impl AttentionLayer {
         let y = (x + self.output.linear(&attention.out, None)?)?;
         let linearized = LinearizedAttention {
             layer: self,
-            x: x.clone(),
+            norm: NormAt::new(x, &self.norm, self.eps),
             q,
             kv,
             attention,
@@ -88,7 +92,7 @@ impl AttentionLayer {
 
 struct LinearizedAttention<'a> {
     layer: &'a AttentionLayer,
-    x: Tensor,
+    norm: NormAt,
     q: Tensor,
     kv: Tensor,
     attention: Attention,
@@ -98,28 +102,22 @@ struct LinearizedAttention<'a> {
 }
 
 impl LinearizedAttention<'_> {
-    /// Gradients by queries `[B, s, W]` and by the rows that keys and values are made of, `[B, _, H]`.
+    /// Gradients by the queries `[B, s, W]` and by the keys and values, `[B, _, 2W]`.
     fn attention_vjp(&self, dy: &Tensor) -> Result<(Tensor, Tensor)> {
         let d_out = self.output.linear(dy, None)?;
-        let (d_q, d_kv) = ops::biased_attention_vjp(&self.q, &self.kv, &self.attention, self.layer.shape, &d_out)?;
-        Ok((self.q_weight.linear(&d_q, None)?, self.kv_weight.linear(&d_kv, None)?))
-    }
-
-    fn norm_vjp(&self, d_normed: &Tensor, dy: &Tensor) -> Result<Tensor> {
-        let x = self.x.narrow(0, 0, dy.dim(1)?)?;
-        ops::rms_norm_vjp(&x, &self.layer.norm, self.layer.eps, d_normed, dy)
+        ops::biased_attention_vjp(&self.q, &self.kv, &self.attention, self.layer.shape, &d_out)
     }
 
     /// Gradient by `x` of attention over itself.
     fn vjp_itself(&self, dy: &Tensor) -> Result<Tensor> {
-        let (d_queries, d_rows) = self.attention_vjp(dy)?;
-        self.norm_vjp(&(d_queries + d_rows)?, dy)
+        let (d_q, d_kv) = self.attention_vjp(dy)?;
+        self.norm.vjp(&(self.q_weight.linear(&d_q, None)? + self.kv_weight.linear(&d_kv, None)?)?, dy)
     }
 
     /// Gradients by `x` and by the memory's rows of attention over a memory.
     fn vjp_memory(&self, dy: &Tensor) -> Result<(Tensor, Tensor)> {
-        let (d_queries, d_memory) = self.attention_vjp(dy)?;
-        Ok((self.norm_vjp(&d_queries, dy)?, d_memory))
+        let (d_q, d_kv) = self.attention_vjp(dy)?;
+        Ok((self.norm.projection_vjp(&self.q_weight, &d_q, dy)?, self.kv_weight.linear(&d_kv, None)?))
     }
 }
 
@@ -156,6 +154,14 @@ impl FeedForward {
         })
     }
 
+    fn keep_transposed(&self) {
+        self.down.keep_transposed();
+        match &self.hidden {
+            Hidden::Relu(up) => up.keep_transposed(),
+            Hidden::Gated(_, [gate, up]) => [gate, up].into_iter().for_each(Weight::keep_transposed),
+        }
+    }
+
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let normed = ops::rms_norm(x, &self.norm, self.eps)?;
         let hidden = match &self.hidden {
@@ -167,29 +173,16 @@ impl FeedForward {
         x + self.down.linear(&hidden, None)?
     }
 
-    fn linearize(&self, x: &Tensor) -> Result<LinearizedFeedForward<'_>> {
+    fn linearize(&self, x: &Tensor) -> Result<MlpGradient> {
         let normed = ops::rms_norm(x, &self.norm, self.eps)?;
-        let gradient = match &self.hidden {
-            Hidden::Relu(up) => MlpGradient::relu(&self.down, up, &up.linear(&normed, None)?)?,
+        let norm = NormAt::new(x, &self.norm, self.eps);
+        match &self.hidden {
+            Hidden::Relu(up) => MlpGradient::relu(norm, &self.down, up, &up.linear(&normed, None)?),
             Hidden::Gated(act, [gate, up]) => {
                 let (gate_x, up_x) = (gate.linear(&normed, None)?, up.linear(&normed, None)?);
-                MlpGradient::gated(*act, &self.down, [gate, up], [&gate_x, &up_x])?
+                MlpGradient::gated(*act, norm, &self.down, [gate, up], [&gate_x, &up_x])
             }
-        };
-        Ok(LinearizedFeedForward { layer: self, x: x.clone(), gradient })
-    }
-}
-
-struct LinearizedFeedForward<'a> {
-    layer: &'a FeedForward,
-    x: Tensor,
-    gradient: MlpGradient,
-}
-
-impl LinearizedFeedForward<'_> {
-    fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
-        let x = self.x.narrow(0, 0, dy.dim(1)?)?;
-        ops::rms_norm_vjp(&x, &self.layer.norm, self.layer.eps, &self.gradient.vjp(dy)?, dy)
+        }
     }
 }
 
@@ -212,6 +205,12 @@ impl EncoderBlock {
         })
     }
 
+    /// Keeps the transposed weights that gradients need, see [`Weight::keep_transposed`].
+    pub fn keep_transposed(&self) {
+        self.attention.keep_transposed();
+        self.feed_forward.keep_transposed();
+    }
+
     /// `x` `[N, H]` to `[N, H]`, with the stack's biases by distance `[heads, 2N - 1]`.
     pub fn forward(&self, x: &Tensor, bias: &Tensor) -> Result<Tensor> {
         self.feed_forward.forward(&self.attention.forward(x, Over::Itself(bias))?)
@@ -227,13 +226,13 @@ impl EncoderBlock {
 /// An [`EncoderBlock`] at one input.
 pub struct LinearizedEncoderBlock<'a> {
     attention: LinearizedAttention<'a>,
-    feed_forward: LinearizedFeedForward<'a>,
+    feed_forward: MlpGradient,
 }
 
 impl LinearizedEncoderBlock<'_> {
     /// Vector-Jacobian product: `dy` `[B, N, H]`, one slice per target, to the gradient with respect to `x`.
     pub fn vjp(&self, dy: &Tensor) -> Result<Tensor> {
-        self.attention.vjp_itself(&self.feed_forward.vjp(dy)?)
+        self.attention.vjp_itself(&self.feed_forward.vjp(dy, 0)?)
     }
 }
 
@@ -256,6 +255,13 @@ impl DecoderBlock {
             cross: AttentionLayer::new(config, &vb.pp(1), "EncDecAttention", false, precision)?,
             feed_forward: FeedForward::new(config, &vb.pp(2), precision)?,
         })
+    }
+
+    /// Keeps the transposed weights that gradients need, see [`Weight::keep_transposed`].
+    pub fn keep_transposed(&self) {
+        self.attention.keep_transposed();
+        self.cross.keep_transposed();
+        self.feed_forward.keep_transposed();
     }
 
     /// Keys and values `[N, 2W]` of the encoder's output `[N, H]`; every text about one source shares them.
@@ -281,14 +287,14 @@ impl DecoderBlock {
 pub struct LinearizedDecoderBlock<'a> {
     attention: LinearizedAttention<'a>,
     cross: LinearizedAttention<'a>,
-    feed_forward: LinearizedFeedForward<'a>,
+    feed_forward: MlpGradient,
 }
 
 impl LinearizedDecoderBlock<'_> {
     /// Vector-Jacobian product: `dy` `[B, s, H]`, one slice per target, to the gradients with respect to `x`, of the same
     /// shape, and to the encoder's output, `[B, N, H]`. `s` may be less than the sequence (causality).
     pub fn vjp(&self, dy: &Tensor) -> Result<(Tensor, Tensor)> {
-        let (dy, d_encoded) = self.cross.vjp_memory(&self.feed_forward.vjp(dy)?)?;
+        let (dy, d_encoded) = self.cross.vjp_memory(&self.feed_forward.vjp(dy, 0)?)?;
         Ok((self.attention.vjp_itself(&dy)?, d_encoded))
     }
 }

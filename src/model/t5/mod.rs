@@ -94,6 +94,12 @@ impl T5 {
         &self.head
     }
 
+    /// Keeps the blocks' transposed weights, which gradients need: twice the memory, less time for each sample.
+    pub fn keep_transposed(&self) {
+        self.encoder.iter().for_each(EncoderBlock::keep_transposed);
+        self.decoder.iter().for_each(DecoderBlock::keep_transposed);
+    }
+
     /// The encoder's blocks, first to last.
     pub fn encoder(&self) -> &[EncoderBlock] {
         &self.encoder

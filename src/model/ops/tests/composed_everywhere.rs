@@ -43,7 +43,10 @@ fn every_operation(
     }
     let weight = |shape: &[usize], seed| Weight::new(&random(shape, seed, 1.0), Precision::Full).unwrap();
     let (w_down, w_gate, w_up) = (weight(&[37, 53], 15), weight(&[53, 37], 16), weight(&[53, 37], 17));
-    put("gated mlp", MlpGradient::gated(Gate::Silu, &w_down, [&w_gate, &w_up], [&gate, &up]).unwrap().vjp(&dy));
+    let norm_at = NormAt::new(&x, &norm, 0.1);
+    let gradient = MlpGradient::gated(Gate::Silu, norm_at.clone(), &w_down, [&w_gate, &w_up], [&gate, &up]).unwrap();
+    put("gated mlp", gradient.vjp(&dy, 0));
+    put("projection", norm_at.projection_vjp(&w_up.transposed(), &random(&[b, seen, 53], 18, 1.0), &dy));
 
     let qkv = random(&[s, heads.width()], 10, 1.5);
     let d_qkv = random(&[b, seen, heads.width()], 11, 1.0);
