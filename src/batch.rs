@@ -28,6 +28,9 @@ const MOST_TOGETHER: usize = 32;
 /// The same with attribution, which takes many times as long as the prompt that is shared.
 const MOST_TOGETHER_ATTRIBUTED: usize = 4;
 
+/// Fewest units of samples per thread that are run side by side: with fewer, threads wait for the last one.
+const FEWEST_UNITS: usize = 4;
+
 /// Models and what they shall compute.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
@@ -42,19 +45,17 @@ impl<'a> Batch<'a> {
     /// thread. Samples with one prompt follow each other; the order is otherwise the input's. A `done` that breaks ends
     /// the run; no further sample is begun.
     ///
-    /// On a CPU each thread has a sample of its own, unless a sample is too large for its share of the memory; that one has
-    /// all threads. Neither changes a row.
+    /// On a CPU each thread has a sample of its own if there are many; a sample that is too large for its share of the memory
+    /// has all threads. Neither changes a row.
     pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
         let n_threads = rayon::current_num_threads();
-        let side_by_side = n_threads > 1 && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
-        let together = units(
-            samples,
-            match (side_by_side, self.settings.features.needs_attribution()) {
-                (false, _) => LOOK_AHEAD,
-                (true, false) => MOST_TOGETHER,
-                (true, true) => MOST_TOGETHER_ATTRIBUTED,
-            },
-        );
+        let most_together =
+            if self.settings.features.needs_attribution() { MOST_TOGETHER_ATTRIBUTED } else { MOST_TOGETHER };
+        let apart = units(samples, most_together);
+        let side_by_side = n_threads > 1
+            && apart.len() >= FEWEST_UNITS * n_threads
+            && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
+        let together = if side_by_side { apart } else { units(samples, LOOK_AHEAD) };
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.

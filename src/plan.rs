@@ -161,8 +161,8 @@ pub struct Part {
 const SHARED: [&str; 3] = ["weights", "program", "transposed weights"];
 
 /// Most bytes of transposed weights that are kept where no bound is given. Packing them anew takes as long as one or two
-/// targets, which short samples notice.
-const KEPT_TRANSPOSED: u64 = 1 << 30;
+/// targets, which short samples notice, most of all where products are fast: the default model in bf16 is within it.
+const KEPT_TRANSPOSED: u64 = 256 << 20;
 
 /// What one sample takes, and how its targets are divided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -632,6 +632,10 @@ mod tests {
         assert_eq!((plan.targets_per_chunk, plan.targets_per_sweep, plan.chunks_in_flight), (1, 43, 2));
         // an ample bound changes nothing
         assert_eq!(plan, smollm2().plan(typical, true, two_threads(Some(4 << 30))).unwrap());
+        // with products in bf16 the transposed weights are small enough to keep, unless memory is bounded
+        let bf16 = Footprint { precision: Precision::Bf16, ..smollm2() };
+        assert!(!plan.keeps_transposed && bf16.plan(typical, true, two_threads(None)).unwrap().keeps_transposed);
+        assert!(!bf16.plan(typical, true, two_threads(Some(4 << 30))).unwrap().keeps_transposed);
         let short = Lengths { n_prompt: 50, n_response: 20 };
         assert_eq!(smollm2().plan(short, true, two_threads(None)).unwrap().targets_per_chunk, 512 / 69);
     }

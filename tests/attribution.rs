@@ -88,7 +88,13 @@ fn a_bound_on_memory_leaves_the_numbers_alone() {
         let past = Past::new(&decoder, prompt, Keep::LayerInputs).unwrap();
         let run = |sizes: [usize; 3]| {
             let [targets_per_chunk, targets_per_sweep, chunks_in_flight] = sizes;
-            let plan = Plan { targets_per_chunk, targets_per_sweep, chunks_in_flight, parts: Vec::new() };
+            let plan = Plan {
+                targets_per_chunk,
+                targets_per_sweep,
+                chunks_in_flight,
+                keeps_transposed: false,
+                parts: Vec::new(),
+            };
             attribute_after(&decoder, &past, text, AttributedFn::Logit, &plan).unwrap().matrix(Fold::Dot, false)
         };
         let want = run([text.len(), text.len(), 1]);

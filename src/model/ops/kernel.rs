@@ -48,6 +48,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn transposed(a: Self::Word, b: Self::Word) -> [Self::Word; 2];
     /// A matrix whose rows are reduced, as words; rows `stride` apart, the result's stride beside it.
     fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
+    /// The words of `x ∘ factors`.
+    fn scaled_words(x: &[Self::Real], factors: &[Self::Real], words: &mut [Self::Word]);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
     fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// `acc + first * first + second * second`.
@@ -85,6 +87,16 @@ macro_rules! whole_word {
             fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
             }
+            fn scaled_words(x: &[$t], factors: &[$t], words: &mut [$t]) {
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for ((word, &x), &factor) in words.iter_mut().zip(x).zip(factors) {
+                            *word = x * factor;
+                        }
+                    },
+                );
+            }
             fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
             }
@@ -118,6 +130,21 @@ fn round_to_bf16(x: f32) -> u32 {
     bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16
 }
 
+/// Neighbours of a row, scaled where there are factors, rounded into words.
+fn pair_words(x: &[f32], factors: Option<&[f32]>, words: &mut [u32]) {
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    if has_bf16_products() {
+        done = x.len().min(factors.map_or(usize::MAX, <[f32]>::len)) / 32 * 32;
+        // SAFETY: the processor has the instructions, and `done` elements are there.
+        unsafe { avx512::round_pairs(&x[..done], factors.map(|f| &f[..done]), &mut words[..done / 2]) };
+    }
+    let scaled = |i: usize| x.get(i).map_or(0.0, |&x| factors.map_or(x, |factors| x * factors[i]));
+    for (p, word) in words.iter_mut().enumerate().skip(done / 2) {
+        *word = Bf16::word(scaled(2 * p), scaled(2 * p + 1));
+    }
+}
+
 impl Element for Bf16 {
     type Real = f32;
     type Word = u32;
@@ -141,22 +168,14 @@ impl Element for Bf16 {
     fn row_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
         let steps = cols.div_ceil(2);
         let mut words = Scratch::<u32>::new(rows * steps);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
-                    let row = &x[i * stride..][..cols];
-                    let (pairs, rest) = row.as_chunks::<2>();
-                    for (word, pair) in words.iter_mut().zip(pairs) {
-                        *word = Self::word(pair[0], pair[1]);
-                    }
-                    if let [last] = rest {
-                        words[steps - 1] = Self::word(*last, 0.0);
-                    }
-                }
-            },
-        );
+        for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
+            pair_words(&x[i * stride..][..cols], None, words);
+        }
         (Words::Scratch(words), steps)
+    }
+
+    fn scaled_words(x: &[f32], factors: &[f32], words: &mut [u32]) {
+        pair_words(x, Some(factors), words);
     }
 
     fn column_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
@@ -248,27 +267,9 @@ impl<'a, E: Element> Left<'a, E> {
         let steps = cols.div_ceil(E::PER_WORD);
         let rows = x.len() / cols.max(1);
         let mut words = Scratch::<E::Word>::new(rows * steps);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
-                    let (x, factors) = (&x[i * cols..][..cols], &factors(i)[..cols]);
-                    if E::PER_WORD == 1 {
-                        for ((word, &x), &factor) in words.iter_mut().zip(x).zip(factors) {
-                            *word = E::word(x * factor, x);
-                        }
-                    } else {
-                        let ((x, last_x), (factors, last_factor)) = (x.as_chunks::<2>(), factors.as_chunks::<2>());
-                        for ((word, x), factors) in words.iter_mut().zip(x).zip(factors) {
-                            *word = E::word(x[0] * factors[0], x[1] * factors[1]);
-                        }
-                        if let ([x], [factor]) = (last_x, last_factor) {
-                            words[steps - 1] = E::word(*x * *factor, E::Real::default());
-                        }
-                    }
-                }
-            },
-        );
+        for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
+            E::scaled_words(&x[i * cols..][..cols], &factors(i)[..cols], words);
+        }
         Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
     }
 

@@ -15,10 +15,13 @@ fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     Weight::new(w, Precision::Full)?.linear(x, b)
 }
 
-/// `dy W` on the kernels, in both of the ways that there are.
+/// `dy W` on the kernels, in all the ways that there are.
 fn linear_vjp(dy: &Tensor, w: &Tensor) -> Result<Tensor> {
     let weight = Weight::new(w, Precision::Full)?;
     let dx = weight.transposed().linear(dy, None)?;
+    let kept = weight.clone();
+    kept.keep_transposed();
+    assert_near("with the transpose kept", &weight.transposed().linear(dy, None)?, &dx, 0.0);
     assert_near("a table's gradient", &weight.linear_vjp(dy)?, &dx, 1e-6);
     Ok(dx)
 }

@@ -92,3 +92,23 @@ tile!(
         std::mem::transmute::<__m512i, __m512bh>(b)
     )
 );
+
+/// Rounds neighbours to bf16 words, scaled where there are factors; lengths are multiples of 32.
+///
+/// # Safety
+/// On a processor with AVX512-BF16; `factors` are as long as `x`, `words` half as long.
+#[target_feature(enable = "avx512f,avx512bf16")]
+pub(super) unsafe fn round_pairs(x: &[f32], factors: Option<&[f32]>, words: &mut [u32]) {
+    for p in (0..x.len()).step_by(32) {
+        // SAFETY: 32 elements from `p` on are there.
+        unsafe {
+            let (mut low, mut high) = (_mm512_loadu_ps(x.as_ptr().add(p)), _mm512_loadu_ps(x.as_ptr().add(p + 16)));
+            if let Some(factors) = factors {
+                low = _mm512_mul_ps(low, _mm512_loadu_ps(factors.as_ptr().add(p)));
+                high = _mm512_mul_ps(high, _mm512_loadu_ps(factors.as_ptr().add(p + 16)));
+            }
+            let pairs = std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low));
+            _mm512_storeu_si512(words.as_mut_ptr().add(p / 2).cast(), pairs);
+        }
+    }
+}
