@@ -181,6 +181,7 @@ def measure_attribution(args, model, tokenizer, samples, veridiff, peaks):
             "seconds": seconds, "peaks": peak,
             "agreement": check_attribution(model, sample["id"], results, ids, n_prompt),
             "peak_rss_gb": {k: r["peak_rss_gb"] for k, r in results.items() if k.startswith("veridiff")},
+            "aggregates": {k.split()[1]: r["aggregates"] for k, r in results.items() if k in ("veridiff f32", "veridiff bf16")},
         }
         rows.append(row)
         print(
@@ -188,11 +189,24 @@ def measure_attribution(args, model, tokenizer, samples, veridiff, peaks):
             + ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items()),
             file=sys.stderr, flush=True,
         )
-    return rows
+    return {"samples": rows, "together": measure_together(args, rows, samples, veridiff)}
 
 
-def attribution_table(rows):
+def measure_together(args, rows, samples, veridiff):
+    """All samples in one run of `score`, as they come in practice: seconds by dtype. The numbers must be those of `explain`."""
+    together = {}
+    for dtype in ("f32", "bf16") if args.bf16 else ("f32",):
+        seconds, scored = veridiff.score([samples[row["id"]] for row in rows], "attribution", dtype, args.threads)
+        for row, columns in zip(rows, scored):
+            if any(columns[name] != row["aggregates"][dtype][name] for name in AGGREGATES):
+                raise SystemExit(f"{row['id']}, {dtype}: `score` gives other numbers than `explain`")
+        together[dtype] = seconds
+    return together
+
+
+def attribution_table(figures):
     """One line a contender: medians over the samples."""
+    rows, together = figures["samples"], figures["together"]
     names = list(rows[0]["seconds"])
     print(
         f"\nAttribution of {len(rows)} samples (N {least_most(r['n_prompt_tokens'] for r in rows)}, "
@@ -220,6 +234,15 @@ def attribution_table(rows):
             f"{name:<28} {line['seconds']:>8.3f} {line['times_inseq']:>7.2f} ({min(ratios):.2f}) {line['gflops']:>8.0f} "
             f"{shown(line['share_of_torch_peak'], '.0%'):>11} {shown(line['share_of_own_peak'], '.0%'):>9} "
             f"{shown(line['peak_rss_gb'], '.2f'):>10}"
+        )
+    for dtype, seconds in together.items():
+        ratio = sum(r["seconds"]["Inseq f32"] for r in rows) / seconds
+        rate = sum(r["operations"] for r in rows) / seconds
+        peak = lambda who: statistics.median(r["peaks"][f"{who} {dtype}"] for r in rows)
+        table[f"veridiff {dtype}, one run"] = {"seconds": seconds, "times_inseq": ratio, "gflops": rate / 1e9}
+        print(
+            f"all {len(rows)} in one run, {dtype}: {seconds:.2f} s, {ratio:.2f} times Inseq, {rate / 1e9:.0f} GFLOP/s, "
+            f"{rate / peak('torch'):.0%} of torch's peak, {rate / peak('veridiff'):.0%} of ours"
         )
     agreement(rows, table)
     for name in (n for n in names if "thread" in n):

@@ -7,35 +7,29 @@ folder, texts, machine and threads.
 
 The tokenizer is the t5 fixture's; the embedding table has as many rows as CodeT5's. Both attribute source and text (input x
 gradient of the probability, l2 over the hidden size, columns normalised jointly). Before any time is reported token ids must be
-equal, and matrices and step scores must agree within the tolerances of inseq.py; otherwise the program stops with exit code 1.
+equal, and matrices and step scores must agree within the tolerances of cpu.py; otherwise the program stops with exit code 1.
 
 What is timed: Inseq's `attribute` call, without loading and without step scores; veridiff's `timing_ms.total`, step scores
 included.
 """
 
-import sys
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
 from pathlib import Path
 
+import inseq
+import torch
+from compare import MATRIX_ATOL, MATRIX_RTOL, STEP_ATOL, worst_difference
+from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
+
 HERE = Path(__file__).resolve().parent
-# Run as a script, this file's own folder comes first on the path and would hide the package `inseq` behind inseq.py.
-sys.path[0] = str(HERE.parent / "tests" / "reference")
-
-import argparse  # noqa: E402
-import json  # noqa: E402
-import math  # noqa: E402
-import os  # noqa: E402
-import random  # noqa: E402
-import shutil  # noqa: E402
-import statistics  # noqa: E402
-import subprocess  # noqa: E402
-import tempfile  # noqa: E402
-import time  # noqa: E402
-
-import inseq  # noqa: E402
-import torch  # noqa: E402
-from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration  # noqa: E402
-
-MATRIX_RTOL, MATRIX_ATOL, STEP_ATOL = 1e-4, 1e-7, 1e-4  # as in inseq.py
 FIXTURE = HERE.parent / "tests" / "fixtures" / "t5"
 
 
@@ -80,18 +74,6 @@ def run_veridiff(args, folder, sample):
     return json.loads(done.stdout)
 
 
-def worst_difference(what, got, want, rtol, atol):
-    """Largest difference over the largest entry (absolute for rtol = 0); stops if it is above the bound."""
-    got = torch.tensor([[math.nan if v is None else v for v in row] for row in got], dtype=torch.float64)
-    want = want.double()
-    if got.shape != want.shape or not torch.equal(got.isnan(), want.isnan()):
-        raise SystemExit(f"{what}: of another shape than Inseq's, or other positions are visible")
-    largest, worst = want.nan_to_num(0).abs().max().item(), (got - want).nan_to_num(0).abs().max().item()
-    if not worst <= rtol * largest + atol:
-        raise SystemExit(f"{what}: differs from Inseq by {worst:.3e}, allowed {rtol * largest + atol:.3e}")
-    return worst / largest if rtol else worst
-
-
 def measure(args, folder, model, explainer, sample, source_ids, text_ids):
     """Run both on one sample, compare everything, then return times and errors."""
     name, n = sample["id"], len(source_ids)
@@ -107,13 +89,13 @@ def measure(args, folder, model, explainer, sample, source_ids, text_ids):
     theirs = out.sequence_attributions[0].aggregate()
     want = torch.cat([theirs.source_attributions, theirs.target_attributions])
     got = ours["attribution"][:n] + [ours["attribution_start"]] + ours["attribution"][n:]
-    matrix_error = worst_difference(f"{name}: matrix", got, want, MATRIX_RTOL, MATRIX_ATOL)
+    matrix_error = worst_difference(f"{name}: matrix", got, want.numpy(), MATRIX_RTOL, MATRIX_ATOL)
     with torch.no_grad():
         labels = torch.tensor([text_ids])
         logits = model(input_ids=torch.tensor([source_ids]), labels=labels).logits[0]
     log_probs = logits.log_softmax(-1)
     want = log_probs.gather(1, labels[0][:, None])[:, 0]
-    step_error = worst_difference(f"{name}: logprob", [ours["step"]["logprob"]], want[None], 0.0, STEP_ATOL)
+    step_error = worst_difference(f"{name}: logprob", ours["step"]["logprob"], want.numpy(), 0.0, STEP_ATOL)
     veridiff_s = ours["timing_ms"]["total"] / 1000
     return {"id": name, "n": n, "t": len(text_ids), "inseq_s": inseq_s, "veridiff_s": veridiff_s,
             "ratio": inseq_s / veridiff_s, "matrix_error": matrix_error, "step_error": step_error}
