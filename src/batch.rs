@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    plan::{Footprint, Limits},
+    plan::Limits,
     sample::{Sample, Task},
     scorer::{Scorer, Settings, Workspace},
     table::Row,
@@ -26,11 +26,11 @@ const LOOK_AHEAD: usize = 256;
 /// Most samples that one worker takes at once: beyond it there is little left to share, and other workers may be idle.
 const MOST_TOGETHER: usize = 32;
 
-/// Models and what they shall compute.
+/// A model and what it shall compute.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// Every sample is scored by all of them.
-    pub scorers: &'a [Scorer],
+    /// Every sample is scored by it.
+    pub scorer: &'a Scorer,
     /// What is computed, and how.
     pub settings: &'a Settings,
 }
@@ -44,9 +44,8 @@ impl<'a> Batch<'a> {
     /// own. Neither changes a row.
     pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
         let n_threads = rayon::current_num_threads();
-        let side_by_side = !self.settings.features.needs_attribution()
-            && n_threads > 1
-            && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
+        let side_by_side =
+            !self.settings.features.needs_attribution() && n_threads > 1 && self.scorer.model.device().is_cpu();
         let together = units(samples, if side_by_side { MOST_TOGETHER } else { LOOK_AHEAD });
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
@@ -62,21 +61,13 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn workspaces(&self, sharers: usize) -> Vec<Workspace<'a>> {
-        let weights: Vec<u64> = self.scorers.iter().map(|s| Footprint::of(&s.model).weights()).collect();
-        let all: u64 = weights.iter().sum();
-        let limits =
-            |own: &u64| Limits { max_bytes: self.settings.max_memory, others: all - own, sharers, ..Limits::default() };
-        weights.iter().map(|own| Workspace::new(limits(own))).collect()
+    fn workspace(&self, sharers: usize) -> Workspace<'a> {
+        Workspace::new(Limits { max_bytes: self.settings.max_memory, sharers, ..Limits::default() })
     }
 
-    /// All scorers' columns; none if a share of the memory is too small for the sample.
-    fn columns(&self, sample: &Sample, workspaces: &mut [Workspace<'a>]) -> Option<Row> {
-        let mut columns = Row::new();
-        for (scorer, workspace) in self.scorers.iter().zip(workspaces) {
-            columns.extend(scorer.columns(sample, self.settings, workspace)?);
-        }
-        Some(columns)
+    /// None if a share of the memory is too small for the sample.
+    fn columns(&self, sample: &Sample, workspace: &mut Workspace<'a>) -> Option<Row> {
+        self.scorer.columns(sample, self.settings, workspace)
     }
 
     fn one_by_one<B>(
@@ -85,9 +76,9 @@ impl<'a> Batch<'a> {
         units: &[Vec<usize>],
         done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let mut workspaces = self.workspaces(1);
+        let mut workspace = self.workspace(1);
         for &index in units.iter().flatten() {
-            if let Some(columns) = self.columns(samples[index], &mut workspaces) {
+            if let Some(columns) = self.columns(samples[index], &mut workspace) {
                 done(index, columns)?;
             }
         }
@@ -105,13 +96,13 @@ impl<'a> Batch<'a> {
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, finished) = mpsc::channel();
         let work = |sender: mpsc::Sender<(usize, Option<Row>)>| {
-            let mut workspaces = self.workspaces(pools.len());
+            let mut workspace = self.workspace(pools.len());
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for &index in unit {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    let row = self.columns(samples[index], &mut workspaces);
+                    let row = self.columns(samples[index], &mut workspace);
                     // the receiver has gone only if the run has ended
                     if sender.send((index, row)).is_err() {
                         return;
