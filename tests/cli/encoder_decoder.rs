@@ -141,7 +141,8 @@ fn open_questions_of_the_definitions_are_options() {
     };
     table("--shard 1/2", "a.jsonl");
     table("--shard 2/2 --denominator source --start-row include --first-target skip --targets no-special", "b.jsonl");
-    let meta = desk.text("b.jsonl.meta.json");
+    let meta: Value = serde_json::from_str(&desk.text("b.jsonl.meta.json")).unwrap();
+    let meta = meta.to_string();
     for said in [
         "\"denominator\":\"source\"",
         "\"start_row\":\"include\"",
@@ -185,9 +186,12 @@ fn a_text_beyond_the_decoder_and_the_wrong_template_are_told() {
     assert!(error.contains("more than the limit of 512 of the model's decoder"), "{error}");
     assert!(error.contains("larger --max-tokens"), "{error}");
     // which is where it was trained to, not where it ends
-    let longer = run(&desk, &format!("score --input in.jsonl --model {} --max-tokens 2000", fixture("t5")));
+    let longer = run(
+        &desk,
+        &format!("score --input in.jsonl --model {} --max-tokens 2000 --features uncertainty", fixture("t5")),
+    );
     let row = &longer.ends(0, &[]).lines()[0];
-    assert!(row["n_response_tokens@t5"].as_u64().unwrap() > 600 && row["attr_target@t5"].is_f64(), "{row}");
+    assert!(row["n_response_tokens@t5"].as_u64().unwrap() > 600 && row["logprob@t5"].is_f64(), "{row}");
     let marked = run(&desk, &format!("score --input in.jsonl --model {} --prompt cct5", fixture("llama_tied")));
     let error = marked.ends(3, &[]).lines()[1]["error@llama_tied"].as_str().unwrap().to_owned();
     assert!(error.contains("encoder-decoder") && error.contains("--prompt"), "{error}");
