@@ -47,13 +47,13 @@ const BYTES_PER_TOKEN: f64 = 3.3;
 /// Where one part of every row comes from.
 pub enum Source<'a> {
     /// A language model, loaded when its turn comes.
-    Scorer(Prepared<'a>),
+    Scorer(Box<Prepared<'a>>),
     /// Similarity under an encoder.
-    Encoder(Similarity),
+    Encoder(Box<Similarity>),
     /// BLEU-4.
     Texts(Bleu),
     /// Entailment by the reference.
-    Classifier(ReferenceEntailment),
+    Classifier(Box<ReferenceEntailment>),
 }
 
 impl Source<'_> {
@@ -124,7 +124,7 @@ impl Source<'_> {
                 Row::from_iter([(BLEU4.to_owned(), score.map_or(Value::Null, Value::from))])
             }),
             Source::Scorer(prepared) => {
-                let scorer = scoring::load(prepared)?;
+                let scorer = scoring::load(*prepared)?;
                 tell_memory(&scorer, samples, settings);
                 Batch { scorer: &scorer, settings }.run(samples, done)
             }

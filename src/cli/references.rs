@@ -161,13 +161,13 @@ impl ReferenceArgs {
         let mut sources = Vec::new();
         for files in &files {
             let encoder = Similarity::load(files, self.pooling_of(&files.name), batch, &device);
-            sources.push(Source::Encoder(encoder.with_context(|| place(files))?));
+            sources.push(Source::Encoder(Box::new(encoder.with_context(|| place(files))?)));
         }
         sources.extend(choice.features.needs_bleu().then_some(Source::Texts(choice.bleu)));
         for files in &classifiers {
             let score = self.entailment.unwrap_or_default();
             let classifier = ReferenceEntailment::load(files, score, batch, &device);
-            sources.push(Source::Classifier(classifier.with_context(|| place(files))?));
+            sources.push(Source::Classifier(Box::new(classifier.with_context(|| place(files))?)));
         }
         Ok(sources)
     }

@@ -117,7 +117,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Vec::new()
     };
     let names: Vec<String> = files.iter().map(|files| files.name.clone()).collect();
-    let mut sources: Vec<Source<'_>> = model.prepare(&files)?.into_iter().map(Source::Scorer).collect();
+    let scorers = model.prepare(&files)?.into_iter().map(|scorer| Source::Scorer(Box::new(scorer)));
+    let mut sources: Vec<Source<'_>> = scorers.collect();
     sources.extend(args.references.load(&choice, &model, &names)?);
     let mut provenance = settings.provenance();
     sources.iter().for_each(|source| provenance.extend(source.provenance()));
