@@ -12,8 +12,6 @@ mod encoder_decoder;
 
 pub use encoder_decoder::attribute_text;
 
-use std::{fmt, str::FromStr};
-
 use candle_core::{Result, Tensor};
 use rayon::prelude::*;
 
@@ -52,6 +50,17 @@ pub enum Fold {
     AbsDot,
 }
 
+/// What a normalised column of an encoder-decoder is divided by (specification, section 6, question 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Denominator {
+    /// The sum over the prompt, the decoder's start and earlier tokens of the text.
+    #[default]
+    Joint,
+    /// The sum over the prompt. Earlier tokens of the text then have no attribution.
+    Source,
+}
+
+/// Names for the variants of a choice, as a user types them.
 macro_rules! named {
     ($type:ty, $what:literal, $($name:literal => $variant:ident),+) => {
         impl $type {
@@ -64,13 +73,13 @@ macro_rules! named {
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }
 
-        impl FromStr for $type {
+        impl std::str::FromStr for $type {
             type Err = String;
 
             fn from_str(s: &str) -> std::result::Result<Self, String> {
@@ -83,8 +92,11 @@ macro_rules! named {
     };
 }
 
+pub(crate) use named;
+
 named!(AttributedFn, "attributed function", "probability" => Probability, "logit" => Logit, "log-prob" => LogProb);
 named!(Fold, "fold", "l2" => L2, "dot" => Dot, "abs_dot" => AbsDot);
+named!(Denominator, "denominator", "joint" => Joint, "source" => Source);
 
 impl Matrix {
     /// The columns of some targets only, positions as they were; `counted` says of each whether it stays.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    plan::{Footprint, Limits},
+    plan::Limits,
     sample::{Sample, Task},
     scorer::{Scorer, Settings, Workspace},
     table::Row,
@@ -31,11 +31,11 @@ const MOST_TOGETHER_ATTRIBUTED: usize = 4;
 /// Fewest units of samples per thread that are run side by side: with fewer, threads wait for the last one.
 const FEWEST_UNITS: usize = 4;
 
-/// Models and what they shall compute.
+/// A model and what it shall compute.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// Every sample is scored by all of them.
-    pub scorers: &'a [Scorer],
+    /// Every sample is scored by it.
+    pub scorer: &'a Scorer,
     /// What is computed, and how.
     pub settings: &'a Settings,
 }
@@ -54,7 +54,7 @@ impl<'a> Batch<'a> {
         let apart = units(samples, most_together);
         let side_by_side = n_threads > 1
             && apart.len() >= FEWEST_UNITS * n_threads
-            && self.scorers.iter().all(|scorer| scorer.model.device().is_cpu());
+            && self.scorer.model.device().is_cpu();
         let together = if side_by_side { apart } else { units(samples, LOOK_AHEAD) };
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
@@ -70,21 +70,13 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn workspaces(&self, sharers: usize) -> Vec<Workspace<'a>> {
-        let weights: Vec<u64> = self.scorers.iter().map(|s| Footprint::of(&s.model).weights()).collect();
-        let all: u64 = weights.iter().sum();
-        let limits =
-            |own: &u64| Limits { max_bytes: self.settings.max_memory, others: all - own, sharers, ..Limits::default() };
-        weights.iter().map(|own| Workspace::new(limits(own))).collect()
+    fn workspace(&self, sharers: usize) -> Workspace<'a> {
+        Workspace::new(Limits { max_bytes: self.settings.max_memory, sharers, ..Limits::default() })
     }
 
-    /// All scorers' columns; none if a share of the memory is too small for the sample.
-    fn columns(&self, sample: &Sample, workspaces: &mut [Workspace<'a>]) -> Option<Row> {
-        let mut columns = Row::new();
-        for (scorer, workspace) in self.scorers.iter().zip(workspaces) {
-            columns.extend(scorer.columns(sample, self.settings, workspace)?);
-        }
-        Some(columns)
+    /// None if a share of the memory is too small for the sample.
+    fn columns(&self, sample: &Sample, workspace: &mut Workspace<'a>) -> Option<Row> {
+        self.scorer.columns(sample, self.settings, workspace)
     }
 
     fn one_by_one<B>(
@@ -93,9 +85,9 @@ impl<'a> Batch<'a> {
         units: &[Vec<usize>],
         done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let mut workspaces = self.workspaces(1);
+        let mut workspace = self.workspace(1);
         for &index in units.iter().flatten() {
-            if let Some(columns) = self.columns(samples[index], &mut workspaces) {
+            if let Some(columns) = self.columns(samples[index], &mut workspace) {
                 done(index, columns)?;
             }
         }
@@ -113,13 +105,13 @@ impl<'a> Batch<'a> {
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, finished) = mpsc::channel();
         let work = |sender: mpsc::Sender<(usize, Option<Row>)>| {
-            let mut workspaces = self.workspaces(pools.len());
+            let mut workspace = self.workspace(pools.len());
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for &index in unit {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    let row = self.columns(samples[index], &mut workspaces);
+                    let row = self.columns(samples[index], &mut workspace);
                     // the receiver has gone only if the run has ended
                     if sender.send((index, row)).is_err() {
                         return;

@@ -126,7 +126,7 @@ pub const FEATURES: &[Feature] = &[
         family: Family::Attribution,
         unit: SHARE,
         meaning: "mean of the largest attribution to an earlier token of the text (TargetAttr, Eq. 6)",
-        origin: Origin::Scorer(|m| m.aggregates.map(|a| a.target)),
+        origin: Origin::Scorer(|m| m.aggregates.and_then(|a| a.target)),
     },
     Feature {
         name: "attr_changed",

@@ -65,8 +65,6 @@ impl fmt::Display for Lengths {
 pub struct Limits {
     /// Bytes for the whole process, on a GPU for the device; no bound where absent.
     pub max_bytes: Option<u64>,
-    /// Bytes of weights of other models that are loaded beside this one.
-    pub others: u64,
     /// Samples that run at the same time and share what the weights leave, at least 1.
     pub sharers: usize,
     /// Threads of one sample, at least 1.
@@ -76,7 +74,7 @@ pub struct Limits {
 impl Default for Limits {
     /// No bound, one sample on all threads of the pool.
     fn default() -> Self {
-        Limits { max_bytes: None, others: 0, sharers: 1, threads: rayon::current_num_threads() }
+        Limits { max_bytes: None, sharers: 1, threads: rayon::current_num_threads() }
     }
 }
 
@@ -397,11 +395,11 @@ impl Footprint {
         };
         let mut in_flight = in_flight_of(per_sweep, per_chunk);
 
-        let mut plan = self.with(lengths, gradients, limits, (per_chunk, per_sweep, in_flight));
+        let mut plan = self.with(lengths, gradients, (per_chunk, per_sweep, in_flight));
         let Some(max) = limits.max_bytes else { return Ok(plan) };
         loop {
             // what one sample may have: the weights are there once, the rest is shared
-            let shared = self.weights() + limits.others + PROGRAM;
+            let shared = self.weights() + PROGRAM;
             let allowed = shared + max.saturating_sub(shared) / limits.sharers.max(1) as u64;
             let bytes = plan.bytes();
             if bytes <= allowed {
@@ -421,18 +419,18 @@ impl Footprint {
                 let (largest, needed) = (plan.largest().clone(), plan.bytes());
                 return Err(PlanError::TooSmall { max, needed, largest, lengths });
             }
-            plan = self.with(lengths, gradients, limits, (per_chunk, per_sweep, in_flight));
+            plan = self.with(lengths, gradients, (per_chunk, per_sweep, in_flight));
         }
     }
 
     /// A plan with these targets per chunk and sweep, and chunks in flight.
-    fn with(&self, lengths: Lengths, gradients: bool, limits: Limits, sizes: (usize, usize, usize)) -> Plan {
+    fn with(&self, lengths: Lengths, gradients: bool, sizes: (usize, usize, usize)) -> Plan {
         let (per_chunk, per_sweep, in_flight) = sizes;
         let (s, n, t) = (lengths.visible() as u64, lengths.n_prompt as u64, lengths.n_response as u64);
         let gradient = s * self.widths().0 * self.element();
         let forward = self.forward(n, n).max(self.forward(t, s)).max(self.logits(gradients));
         let mut parts = vec![
-            Part { what: SHARED[0], bytes: self.weights() + limits.others },
+            Part { what: SHARED[0], bytes: self.weights() },
             Part { what: SHARED[1], bytes: PROGRAM },
             Part { what: "keys, values and layer inputs", bytes: self.kept(lengths, gradients) },
         ];
@@ -592,7 +590,7 @@ mod tests {
     }
 
     fn two_threads(max_bytes: Option<u64>) -> Limits {
-        Limits { max_bytes, others: 0, sharers: 1, threads: 2 }
+        Limits { max_bytes, sharers: 1, threads: 2 }
     }
 
     #[test]

@@ -6,7 +6,10 @@ mod read;
 pub use error::SampleError;
 pub use read::{Reader, read};
 
-use std::fmt;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -48,7 +51,7 @@ impl fmt::Display for Task {
 /// A diff and the text generated for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Unique within its file.
+    /// What its row is called; [`make_ids_distinct`] makes it unique.
     pub id: String,
     /// A unified diff or one hunk, not yet parsed; not blank.
     pub diff: String,
@@ -112,6 +115,30 @@ impl Sample {
         let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
         known.chain(self.extra.iter().map(|(key, value)| (key.clone(), value.clone()))).collect()
     }
+}
+
+/// Gives `-2`, `-3`, … to ids that earlier samples have: the second sample called `a` becomes `a-2`. The first keeps its own, and
+/// no sample gets an id that another one has from the start, so the names follow from the input alone. Returns how many samples
+/// were renamed, and the first of their new names.
+pub fn make_ids_distinct<'a>(samples: impl IntoIterator<Item = &'a mut Sample>) -> Option<(usize, String)> {
+    let mut samples: Vec<&mut Sample> = samples.into_iter().collect();
+    let mut taken: HashSet<String> = samples.iter().map(|sample| sample.id.clone()).collect();
+    let mut times: HashMap<String, u64> = HashMap::new();
+    let mut renamed: Option<(usize, String)> = None;
+    for sample in &mut samples {
+        let n = times.entry(sample.id.clone()).or_default();
+        *n += 1;
+        if *n > 1 {
+            let mut name = format!("{}-{n}", sample.id);
+            while !taken.insert(name.clone()) {
+                *n += 1;
+                name = format!("{}-{n}", sample.id);
+            }
+            renamed.get_or_insert_with(|| (0, name.clone())).0 += 1;
+            sample.id = name;
+        }
+    }
+    renamed
 }
 
 /// First 16 hexadecimal digits of the diff's SHA-256.

@@ -11,12 +11,12 @@ use tokenizers::Tokenizer;
 
 use crate::{
     Error, Result,
-    aggregate::{Aggregates, aggregate},
-    attribution::{AttributedFn, Fold, Matrix, attribute_about},
+    aggregate::{Aggregates, TargetRule, aggregate},
+    attribution::{AttributedFn, Denominator, Fold, Matrix, attribute_about, named},
     diff::Diff,
     features::{FeatureSet, Measured},
     model::{
-        language::{LanguageModel, Prompt},
+        language::{LanguageModel, ModelConfig, Prompt},
         ops::Precision,
         past::Keep,
         source::{Layout, ModelFiles},
@@ -26,9 +26,23 @@ use crate::{
     prompt::{CCT5, MARKERS, Template},
     sample::{Sample, Task},
     table::Row,
-    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, encode, encode_pair},
+    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair},
     uncertainty::{StepScores, scores_about},
 };
+
+/// Which tokens of a text are targets (specification, section 6, question 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Targets {
+    /// All that the tokenizer gives: for an encoder-decoder with the special tokens around the text, else without an end.
+    #[default]
+    All,
+    /// Without the special tokens around an encoder-decoder's text, which are read all the same.
+    NoSpecial,
+    /// All, and a decoder-only model's token for the end behind them; an encoder-decoder's text has one already.
+    AppendEos,
+}
+
+named!(Targets, "choice of targets", "all" => All, "no-special" => NoSpecial, "append-eos" => AppendEos);
 
 /// What is computed, and how.
 #[derive(Debug, Clone)]
@@ -43,8 +57,12 @@ pub struct Settings {
     pub normalize: bool,
     /// The prompt; where absent by the sample's task, for an encoder-decoder the one it was trained on.
     pub template: Option<Template>,
-    /// Leave the special tokens around an encoder-decoder's text out of the means; they are read all the same.
-    pub without_special_targets: bool,
+    /// Which tokens the means are over.
+    pub targets: Targets,
+    /// What an encoder-decoder's normalised columns are divided by.
+    pub denominator: Denominator,
+    /// How the attribution to earlier tokens of the text is aggregated.
+    pub target_rule: TargetRule,
     /// Token budget and token rules.
     pub encode: EncodeOptions,
     /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
@@ -60,7 +78,9 @@ impl Default for Settings {
             fold: Fold::L2,
             normalize: true,
             template: None,
-            without_special_targets: false,
+            targets: Targets::default(),
+            denominator: Denominator::default(),
+            target_rule: TargetRule::default(),
             encode: EncodeOptions::default(),
             max_memory: None,
         }
@@ -71,7 +91,7 @@ impl Settings {
     /// Which tokens of the response the means are over.
     fn counted(&self, encoding: &Encoding) -> Vec<bool> {
         let of_response = encoding.segments[encoding.n_prompt..].iter();
-        of_response.map(|&segment| !(self.without_special_targets && segment == Segment::Special)).collect()
+        of_response.map(|&segment| !(self.targets == Targets::NoSpecial && segment == Segment::Special)).collect()
     }
 
     /// The settings as the metadata of a table.
@@ -89,14 +109,11 @@ impl Settings {
             ("template_sha256", join(Template::hash)),
             ("max_tokens", self.encode.max_tokens.map_or("model".to_owned(), |n| n.to_string())),
             ("parse_special", self.encode.parse_special.to_string()),
+            ("targets", self.targets.to_string()),
             ("changed_rule", changed_rule(self.encode.changed)),
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into();
-        // these two are an encoder-decoder's alone
-        if self.without_special_targets {
-            provenance.insert("special_targets".into(), "left out".into());
-        }
         if self.encode.message_prefix {
             provenance.insert("message_prefix".into(), "true".into());
         }
@@ -105,6 +122,9 @@ impl Settings {
             provenance.insert("attributed_fn".into(), self.attributed_fn.to_string());
             provenance.insert("fold".into(), self.fold.to_string());
             provenance.insert("normalize".into(), self.normalize.to_string());
+            provenance.insert("denominator".into(), self.denominator.to_string());
+            provenance.insert("start_row".into(), self.target_rule.start_row.to_string());
+            provenance.insert("first_target".into(), self.target_rule.first_target.to_string());
             provenance.insert("scope".into(), "prompt; columns ending in _diff: diff".into());
             // how many targets go together follows from it, and with that the rounding of their gradients
             if let Some(bytes) = self.max_memory {
@@ -131,6 +151,8 @@ pub struct Scorer {
     pub tokenizer: Tokenizer,
     /// The prompt that an encoder-decoder was trained on.
     own_template: Option<Template>,
+    /// The token for the end of a text.
+    eos: Option<u32>,
     provenance: BTreeMap<String, String>,
 }
 
@@ -167,18 +189,31 @@ pub struct Measurement {
     pub elapsed: Duration,
 }
 
-impl Scorer {
-    /// Loads a model's weights and tokenizer. [`Precision::of`] says how `dtype` is carried out on `device`.
+/// A scorer whose weights are still on disk.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    files: &'a ModelFiles,
+    tokenizer: Tokenizer,
+    own_template: Option<Template>,
+    eos: Option<u32>,
+    provenance: BTreeMap<String, String>,
+    dtype: DType,
+    device: Device,
+}
+
+impl<'a> Prepared<'a> {
+    /// Reads everything of a model but its weights. [`Precision::of`] says how `dtype` is carried out on `device`.
     ///
     /// # Errors
     /// A file is missing, damaged or does not fit the others.
-    pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
-        let tokenizer = load_tokenizer(files, files.model_config()?.vocab_size())?;
+    pub fn new(files: &'a ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+        let config = files.model_config()?;
+        let tokenizer = load_tokenizer(files, config.vocab_size())?;
+        files.check_weights()?;
         let (tensors, precision) = Precision::of(dtype, device);
-        let model = files.load(tensors, device, precision)?;
-        let own_template = match &model {
-            LanguageModel::DecoderOnly(_) => None,
-            LanguageModel::EncoderDecoder(_) => {
+        let own_template = match &config {
+            ModelConfig::DecoderOnly(_) => None,
+            ModelConfig::EncoderDecoder(_) => {
                 let is_cct5 = MARKERS.iter().all(|marker| tokenizer.token_to_id(marker).is_some());
                 Some(Template::builtin(if is_cct5 { CCT5 } else { "raw" })?)
             }
@@ -194,7 +229,39 @@ impl Scorer {
         if let Some(template) = &own_template {
             provenance.insert(format!("own_template@{}", files.name), template.name().to_owned());
         }
-        Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, provenance })
+        let eos = files.eos(&tokenizer)?;
+        Ok(Prepared { files, tokenizer, own_template, eos, provenance, dtype, device: device.clone() })
+    }
+
+    /// Suffix of its columns.
+    pub fn name(&self) -> &str {
+        &self.files.name
+    }
+
+    /// What its columns will come from, keyed `what@scorer`.
+    pub fn provenance(&self) -> &BTreeMap<String, String> {
+        &self.provenance
+    }
+
+    /// Reads the weights.
+    ///
+    /// # Errors
+    /// A tensor is missing, damaged or of another shape than the configuration's.
+    pub fn load(self) -> Result<Scorer> {
+        let Prepared { files, tokenizer, own_template, eos, provenance, dtype, device } = self;
+        let (tensors, precision) = Precision::of(dtype, &device);
+        let model = files.load(tensors, &device, precision)?;
+        Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, eos, provenance })
+    }
+}
+
+impl Scorer {
+    /// Loads a model's weights and tokenizer.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::new`] and [`Prepared::load`].
+    pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+        Prepared::new(files, dtype, device)?.load()
     }
 
     /// What the columns of this scorer come from, keyed `what@scorer`.
@@ -202,22 +269,33 @@ impl Scorer {
         &self.provenance
     }
 
-    /// Most tokens that prompt and text may have together, with an encoder-decoder each of them.
+    /// Most tokens that prompt and text may have together, with an encoder-decoder each of them. An encoder-decoder's positions
+    /// are relative: what its configuration names is not the most that it can read, and who asks for more gets it.
     pub fn max_tokens(&self, settings: &Settings) -> usize {
         let model = self.model.config().max_tokens();
-        settings.encode.max_tokens.map_or(model, |n| n.min(model))
+        match (settings.encode.max_tokens, &self.model) {
+            (None, _) => model,
+            (Some(n), LanguageModel::DecoderOnly(_)) => n.min(model),
+            (Some(n), LanguageModel::EncoderDecoder(_)) => n,
+        }
     }
 
     /// The tokens of one sample.
     ///
     /// # Errors
-    /// The diff is none, or the text alone is too long.
+    /// The text is too long, or cannot be encoded for this model.
     pub fn encode(&self, diff: &Diff, text: &str, task: Task, settings: &Settings) -> Result<Encoding> {
         let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
         let template = settings.template.as_ref().or(self.own_template.as_ref());
         let template = template.cloned().unwrap_or_else(|| Template::for_task(task));
         Ok(match self.model {
-            LanguageModel::DecoderOnly(_) => encode(&self.tokenizer, &template, diff, text, &options)?,
+            LanguageModel::DecoderOnly(_) => {
+                let append_eos = match settings.targets {
+                    Targets::AppendEos => Some(self.eos.ok_or(TokensError::NoEos)?),
+                    Targets::All | Targets::NoSpecial => None,
+                };
+                encode(&self.tokenizer, &template, diff, text, &EncodeOptions { append_eos, ..options })?
+            }
             LanguageModel::EncoderDecoder(_) => encode_pair(&self.tokenizer, &template, diff, text, &options)?,
         })
     }
@@ -253,6 +331,10 @@ impl Scorer {
         let plan = Footprint::of(&self.model).plan(lengths, gradients, workspace.limits)?;
         let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
         let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
+        // what is not divided has no denominator
+        let prompt_only = settings.denominator == Denominator::Source
+            && settings.normalize
+            && matches!(self.model, LanguageModel::EncoderDecoder(_));
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep
         let (prompt, scores, matrix) = rayon::scope(|_| -> Result<_> {
             let prompt = match known {
@@ -263,7 +345,10 @@ impl Scorer {
                 let scores = scores_about(&prompt, targets)?;
                 return Ok((prompt, scores, None));
             }
-            let attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
+            let mut attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
+            if prompt_only {
+                attribution = attribution.prompt_only();
+            }
             let matrix = attribution.matrix(settings.fold, settings.normalize);
             Ok((prompt, attribution.scores, Some(matrix)))
         })?;
@@ -271,7 +356,10 @@ impl Scorer {
         let elapsed = start.elapsed();
         let counted = settings.counted(&encoding);
         let in_diff: Vec<bool> = encoding.segments.iter().map(|&s| s == Segment::Diff).collect();
-        let of_counted = |matrix: &Matrix| aggregate(&matrix.of_targets(&counted), &encoding.changed, &in_diff);
+        let of_counted = |matrix: &Matrix| {
+            let of_all = aggregate(&matrix.of_targets(&counted), &encoding.changed, &in_diff, settings.target_rule);
+            Aggregates { target: of_all.target.filter(|_| !prompt_only), ..of_all }
+        };
         let aggregates = matrix.as_ref().map(of_counted);
         Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, elapsed })
     }

@@ -24,7 +24,7 @@ use crate::{
 /// Which part of the scored text a token is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Segment {
-    /// Put there by the tokenizer, not in the text: BOS; for an encoder-decoder also what is around its two texts.
+    /// Not in the text but put there: BOS, an end that was asked for; for an encoder-decoder what is around its two texts.
     Special,
     /// The prompt around the diff.
     Instruction,
@@ -87,6 +87,8 @@ pub struct EncodeOptions {
     pub changed: ChangedRule,
     /// For an encoder-decoder: the text begins with `<msg>`, as CCT5 was trained, in place of what its tokenizer puts there.
     pub message_prefix: bool,
+    /// For a decoder-only model: a token behind the text that is a target too.
+    pub append_eos: Option<u32>,
 }
 
 /// A prompt and a response as tokens. The vectors have one entry for each of the S = N + T tokens.
@@ -160,7 +162,11 @@ pub fn encode(
         tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
     }
     let joiner = fit::Joiner::new(&tokenizer, template, response)?;
-    let fit::Fitted { prompt, joined, n_cut } = joiner.fit(diff.text(), options.max_tokens)?;
+    let room = options.max_tokens.map(|n| n.saturating_sub(usize::from(options.append_eos.is_some())));
+    let fit::Fitted { prompt, mut joined, n_cut } = joiner.fit(diff.text(), room)?;
+    if let Some(id) = options.append_eos {
+        joined.tokens.insert(joined.tokens.ids.len(), id, prompt.text.len() + response.len());
+    }
     Ok(annotate(prompt, joined, n_cut, diff, response, options.changed))
 }
 

@@ -9,7 +9,7 @@ use common::{assert_vector, cases, check_case, decoder, fixture};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use veridiff::{
-    aggregate::aggregate,
+    aggregate::{TargetRule, aggregate},
     attribution::{AttributedFn, Attribution, Fold, attribute, attribute_after},
     model::{
         config::{Architecture, Config, Rope, RopeScaling},
@@ -140,7 +140,7 @@ fn changed_or_unchanged_holds_the_maximum() {
     for column in &matrix.columns {
         let one =
             veridiff::attribution::Matrix { n_prompt: case.n_source, columns: vec![column.clone()], start: Vec::new() };
-        let a = aggregate(&one, &case.changed_mask, &case.diff_scope_mask);
+        let a = aggregate(&one, &case.changed_mask, &case.diff_scope_mask, TargetRule::default());
         assert_eq!(a.source, a.changed.max(a.unchanged));
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use candle_core::{DType, Device};
 use common::{cases, check_case, fixture};
 use veridiff::{
-    aggregate::aggregate,
+    aggregate::{TargetRule, aggregate},
     attribution::{AttributedFn, Fold, attribute},
     model::{
         decoder::Decoder,
@@ -66,13 +66,14 @@ fn bf16_stays_close_to_f32() {
         let (logprob, want) = (mean(&got.scores.logprob), mean(&case.step.logprob));
         let off = (logprob - want).abs() / want.abs();
         assert!(off < bound, "{tensors:?}, {precision:?}: mean log-probability {logprob}, want {want}: {off:e}");
-        let a = aggregate(&got.matrix(Fold::L2, true), &case.changed_mask, &case.diff_scope_mask);
+        let a =
+            aggregate(&got.matrix(Fold::L2, true), &case.changed_mask, &case.diff_scope_mask, TargetRule::default());
         let want = &case.scores["probability"]["l2_norm"];
         for (what, got, want) in [
             ("source", a.source, want.source),
             ("changed", a.changed, want.changed),
             ("unchanged", a.unchanged, want.unchanged),
-            ("target", a.target, want.target),
+            ("target", a.target.unwrap(), want.target),
         ] {
             // a fiftieth, as an aggregate's median may move; a single sample in bf16 tensors twice that
             let off = (got - want).abs() / want;

@@ -10,7 +10,7 @@ use common::{Rows, Step, assert_matrix, assert_vector, fixture};
 use serde::Deserialize;
 use veridiff::{
     Error,
-    aggregate::aggregate,
+    aggregate::{FirstTarget, StartRow, TargetRule, aggregate},
     attribution::{AttributedFn, Attribution, Fold, attribute_about},
     model::{
         ModelError,
@@ -22,7 +22,7 @@ use veridiff::{
     plan::{Footprint, Lengths, Limits},
     prompt::Template,
     sample::Task,
-    scorer::{Scorer, Settings},
+    scorer::{Scorer, Settings, Targets},
     self_check,
     tokens::{EncodeOptions, Segment, TokensError, encode_pair},
     uncertainty::scores_about,
@@ -138,14 +138,24 @@ fn every_number_matches_the_reference() {
 
                 let scores = &case.scores[name][kind];
                 let (changed, in_diff) = (flags(&case.changed_mask), flags(&case.diff_scope_mask));
-                let a = aggregate(&matrix, &changed, &in_diff);
+                let a = aggregate(&matrix, &changed, &in_diff, TargetRule::default());
+                let of_text = |start_row| {
+                    let rule = TargetRule { start_row, first_target: FirstTarget::Skip };
+                    aggregate(&matrix, &changed, &in_diff, rule).target.unwrap()
+                };
                 for (which, got, want) in [
                     ("source", a.source, scores.source),
                     ("changed", a.changed, scores.changed),
                     ("unchanged", a.unchanged, scores.unchanged),
-                    ("target", a.target, scores.target.unwrap()),
+                    ("target", a.target.unwrap(), scores.target.unwrap()),
                     ("source_diff", a.source_diff, scores.alt["source_diff_scope"].unwrap()),
                     ("unchanged_diff", a.unchanged_diff, scores.alt["unchanged_diff_scope"].unwrap()),
+                    ("target without the first", of_text(StartRow::Exclude), scores.alt["target_skip_empty"].unwrap()),
+                    (
+                        "target with the start",
+                        of_text(StartRow::Include),
+                        scores.alt["target_with_decoder_start"].unwrap(),
+                    ),
                 ] {
                     let bound = 1e-4 * want.abs() + 1e-7;
                     assert!((got - want).abs() <= bound, "{what}: {which} is {got}, want {want} within {bound:e}");
@@ -169,7 +179,7 @@ fn texts_become_the_references_tokens_and_means() {
     for case in cases() {
         let diff = case.diff.as_deref().unwrap_or(&case.source);
         let template = if case.name == "cct5_format" { None } else { Some(Template::builtin("raw").unwrap()) };
-        let settings = Settings { template, without_special_targets: true, ..Settings::default() };
+        let settings = Settings { template, targets: Targets::NoSpecial, ..Settings::default() };
         let m = scorer.measure(diff, &case.target, Task::Review, &settings).unwrap();
         let (e, n) = (&m.encoding, case.source_ids.len());
         assert_eq!(e.text, [&case.source[..], &case.target].concat(), "{}", case.name);
@@ -250,9 +260,14 @@ fn bf16_stays_close() {
     for case in cases() {
         let features = |model: &LanguageModel| {
             let got = attribution(model, &case, AttributedFn::Probability, Limits::default());
-            let a = aggregate(&got.matrix(Fold::L2, true), &flags(&case.changed_mask), &flags(&case.diff_scope_mask));
+            let a = aggregate(
+                &got.matrix(Fold::L2, true),
+                &flags(&case.changed_mask),
+                &flags(&case.diff_scope_mask),
+                TargetRule::default(),
+            );
             let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-            [mean(&got.scores.logprob), mean(&got.scores.entropy), a.source, a.target, a.changed]
+            [mean(&got.scores.logprob), mean(&got.scores.entropy), a.source, a.target.unwrap(), a.changed]
         };
         for (i, (got, want)) in features(&rounded).into_iter().zip(features(&exact)).enumerate() {
             // the bound of decoder-only models' aggregates

@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float32Array, Float64Array, LargeStrin
 use predicates::prelude::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use veridiff::table::{Difference, Journal, Row, Table, TableBuilder, TableError};
+use veridiff::table::{Difference, Groups, Journal, Row, Table, TableBuilder, TableError};
 
 const ENDINGS: [&str; 3] = ["parquet", "csv", "jsonl"];
 
@@ -440,8 +440,8 @@ fn the_merge_verb() {
 
 // ---- the journal
 
-fn header() -> BTreeMap<String, String> {
-    meta(&[("model", "m"), ("dtype", "f32"), ("started", "now")])
+fn header() -> Groups {
+    Groups::from([("@m".into(), meta(&[("model", "m"), ("dtype", "f32"), ("started", "now")]))])
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn a_journal_cut_anywhere_goes_on_without_losing_a_finished_row() {
 }
 
 #[test]
-fn a_retried_row_takes_its_place() {
+fn every_line_comes_back_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.journal");
     let (mut journal, none) = Journal::resume(&path, &header()).unwrap(); // nothing there yet
@@ -485,9 +485,64 @@ fn a_retried_row_takes_its_place() {
     }
     drop(journal);
     let mut later = header();
-    later.insert("started".into(), "later".into());
+    later.get_mut("@m").unwrap().insert("started".into(), "later".into());
     let (_, found) = Journal::resume(&path, &later).unwrap();
-    assert_eq!(found, rows([json!({"id": "a", "status": "ok"}), json!({"id": "b"})]));
+    assert_eq!(
+        found,
+        rows([json!({"id": "a", "status": "error"}), json!({"id": "b"}), json!({"id": "a", "status": "ok"})])
+    );
+}
+
+#[test]
+fn groups_may_be_added_and_must_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.journal");
+    let mut journal = Journal::create(&path, &header()).unwrap();
+    journal.append(&row(json!({"id": "a", "x": 1}))).unwrap();
+    drop(journal);
+    let narrow = fs::read(&path).unwrap();
+    let mut wider = header();
+    wider.insert("bleu4".into(), meta(&[("bleu4", "nltk")]));
+    let (mut journal, found) = Journal::resume(&path, &wider).unwrap();
+    assert_eq!(found, rows([json!({"id": "a", "x": 1})]));
+    journal.append(&row(json!({"id": "a", "bleu4": 0.5}))).unwrap();
+    drop(journal);
+    // cut anywhere in what the second run wrote: either its header counts, or it is as if there had been no second run
+    let whole = fs::read(&path).unwrap();
+    let header_end = narrow.len() + whole[narrow.len()..].iter().position(|&b| b == b'\n').unwrap() + 1;
+    for cut in narrow.len()..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        match Journal::resume(&path, &header()) {
+            Ok((_, found)) => assert!(cut < header_end && found.len() == 1, "cut to {cut} bytes"),
+            Err(error) => {
+                let TableError::JournalGroups { missing, .. } = &error else { panic!("{error:?}") };
+                assert!(cut >= header_end && missing == &["bleu4"], "cut to {cut} bytes: {error:?}");
+                assert!(error.hint().unwrap().contains("all that the earlier run had"));
+            }
+        }
+        fs::write(&path, &whole[..cut]).unwrap();
+        let (mut journal, found) = Journal::resume(&path, &wider).unwrap();
+        assert_eq!(found.len(), 1);
+        journal.append(&row(json!({"id": "a", "bleu4": 0.5}))).unwrap();
+        drop(journal);
+        assert_eq!(fs::read(&path).unwrap(), whole, "cut to {cut} bytes");
+    }
+    wider.get_mut("bleu4").unwrap().insert("bleu4".into(), "sacrebleu".into());
+    let error = Journal::resume(&path, &wider).unwrap_err();
+    assert!(matches!(&error, TableError::JournalHeader { different, .. } if different.len() == 1), "{error:?}");
+}
+
+#[test]
+fn only_a_journal_without_rows_is_removed_when_it_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.journal");
+    Journal::create(&path, &header()).unwrap().leave().unwrap();
+    assert!(!path.exists());
+    let mut journal = Journal::create(&path, &header()).unwrap();
+    journal.append(&row(json!({"id": "a"}))).unwrap();
+    journal.leave().unwrap();
+    Journal::resume(&path, &header()).unwrap().0.leave().unwrap();
+    assert!(path.exists());
 }
 
 #[test]
@@ -502,8 +557,9 @@ fn a_journal_is_not_taken_over_by_another_run() {
     let error = Journal::create(&path, &header()).unwrap_err();
     assert!(matches!(error, TableError::JournalExists { .. }) && error.hint().unwrap().contains("--resume"));
     let mut other = header();
-    other.insert("dtype".into(), "bf16".into());
-    other.remove("model");
+    let own = other.get_mut("@m").unwrap();
+    own.insert("dtype".into(), "bf16".into());
+    own.remove("model");
     let error = Journal::resume(&path, &other).unwrap_err();
     let TableError::JournalHeader { different, .. } = &error else { panic!("{error:?}") };
     assert_eq!(different.iter().map(|difference| difference.key.as_str()).collect::<Vec<_>>(), ["dtype", "model"]);

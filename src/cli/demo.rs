@@ -52,7 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let bar = progress::work(samples.len() as u64);
     let start = Instant::now();
     let mut table = TableBuilder::default();
-    let (batch, all) = (Batch { scorers: std::slice::from_ref(&scorer), settings: &settings }, samples.iter());
+    let (batch, all) = (Batch { scorer: &scorer, settings: &settings }, samples.iter());
     let mut columns: Vec<Row> = vec![Row::new(); samples.len()];
     let _: ControlFlow<()> = batch.run(&all.collect::<Vec<_>>(), |index, row| {
         columns[index] = row;

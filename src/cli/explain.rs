@@ -17,7 +17,7 @@ use super::{
 use crate::{
     features::FeatureSet,
     report::explanation::{Explanation, terminal_page},
-    sample::{self, Sample, Task},
+    sample::{self, Sample, Task, make_ids_distinct},
     scorer::Settings,
 };
 
@@ -124,13 +124,18 @@ fn commit(revision: &str) -> anyhow::Result<Sample> {
 
 fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
     let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
-    let (mut n, mut unreadable) = (0, Vec::new());
+    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
     for sample in sample::read(BufReader::new(file)) {
         match sample {
-            Ok(sample) if sample.id == id => return Ok(sample),
-            Ok(_) => n += 1,
+            Ok(sample) => samples.push(sample),
             Err(error) => unreadable.push(error),
         }
+    }
+    // as `score` calls them
+    make_ids_distinct(&mut samples);
+    let n = samples.len();
+    if let Some(sample) = samples.into_iter().find(|sample| sample.id == id) {
+        return Ok(sample);
     }
     let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
     Err(match unreadable.first() {

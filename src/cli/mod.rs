@@ -15,6 +15,7 @@ mod explain;
 mod fit;
 mod merge;
 mod models;
+mod parts;
 mod progress;
 mod references;
 mod rows;

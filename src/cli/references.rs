@@ -1,27 +1,26 @@
 //! The features of `score` that come from no scorer: similarity, BLEU-4 and entailment.
 
-use std::collections::BTreeMap;
-
 use anyhow::Context;
-use serde_json::Value;
 
-use super::{UsageError, note, scoring::ModelArgs};
+use super::{
+    UsageError, note,
+    parts::Source,
+    scoring::{ModelArgs, place},
+};
 use crate::{
     Error,
     features::{BLEU4, Family, FeatureSet, NLI_ENTAILMENT, SIMILARITY},
     model::{
         cards::{Role, ids_of},
         encoder::Pooling,
-        source::{ModelFiles, check, make_names_distinct_from},
+        source::{check, make_names_distinct_from},
     },
     preset::{self, Preset},
     reference::{
         bleu::Bleu,
         entailment::{EntailmentScore, ReferenceEntailment},
     },
-    sample::Sample,
     similarity::Similarity,
-    table::Row,
 };
 
 /// Encoders, classifiers and BLEU.
@@ -145,8 +144,8 @@ impl ReferenceArgs {
         Ok(specs.try_for_each(|spec| check(spec)).map_err(Error::from)?)
     }
 
-    /// Loads the encoders and classifiers; `taken` are the names that scorers have.
-    pub fn load(&self, choice: &Choice, model: &ModelArgs, taken: &[String]) -> anyhow::Result<References> {
+    /// Loads the encoders and classifiers, in the order of their columns; `taken` are the names that scorers have.
+    pub fn load(&self, choice: &Choice, model: &ModelArgs, taken: &[String]) -> anyhow::Result<Vec<Source<'static>>> {
         let device = model.device.open()?;
         let mut files = model.resolve(choice.encoders.iter().chain(&choice.classifiers))?;
         make_names_distinct_from(&mut files, taken);
@@ -159,21 +158,18 @@ impl ReferenceArgs {
             }
         }
         let batch = usize::from(self.encoder_batch);
-        let place = |files: &ModelFiles| format!("cannot load the model `{}`", files.name);
-        Ok(References {
-            bleu: choice.features.needs_bleu().then_some(choice.bleu),
-            encoders: files
-                .iter()
-                .map(|f| Similarity::load(f, self.pooling_of(&f.name), batch, &device).with_context(|| place(f)))
-                .collect::<Result<_, _>>()?,
-            classifiers: classifiers
-                .iter()
-                .map(|f| {
-                    ReferenceEntailment::load(f, self.entailment.unwrap_or_default(), batch, &device)
-                        .with_context(|| place(f))
-                })
-                .collect::<Result<_, _>>()?,
-        })
+        let mut sources = Vec::new();
+        for files in &files {
+            let encoder = Similarity::load(files, self.pooling_of(&files.name), batch, &device);
+            sources.push(Source::Encoder(Box::new(encoder.with_context(|| place(files))?)));
+        }
+        sources.extend(choice.features.needs_bleu().then_some(Source::Texts(choice.bleu)));
+        for files in &classifiers {
+            let score = self.entailment.unwrap_or_default();
+            let classifier = ReferenceEntailment::load(files, score, batch, &device);
+            sources.push(Source::Classifier(Box::new(classifier.with_context(|| place(files))?)));
+        }
+        Ok(sources)
     }
 
     /// The pooling for one encoder: its own, else that for all.
@@ -182,36 +178,5 @@ impl ReferenceArgs {
             self.pooling.iter().rev().find(|choice| choice.encoder.as_deref() == encoder).map(|choice| choice.pooling)
         };
         find(Some(name)).or_else(|| find(None))
-    }
-}
-
-/// What computes the features that come from no scorer.
-#[derive(Debug)]
-pub struct References {
-    encoders: Vec<Similarity>,
-    classifiers: Vec<ReferenceEntailment>,
-    bleu: Option<Bleu>,
-}
-
-impl References {
-    /// What the columns come from.
-    pub fn provenance(&self) -> BTreeMap<String, String> {
-        let bleu = self.bleu.map(|bleu| (BLEU4.to_owned(), bleu.to_string()));
-        let encoders = self.encoders.iter().flat_map(|encoder| encoder.provenance().clone());
-        let classifiers = self.classifiers.iter().flat_map(|classifier| classifier.provenance().clone());
-        encoders.chain(bleu).chain(classifiers).collect()
-    }
-
-    /// The columns of a sample; null where they need a reference and it has none. `rest` are the samples that come next,
-    /// this one first.
-    pub fn columns(&self, sample: &Sample, rest: &[&Sample]) -> Row {
-        let mut row = Row::new();
-        self.encoders.iter().for_each(|encoder| row.extend(encoder.columns(sample, rest)));
-        if let Some(bleu) = self.bleu {
-            let score = sample.reference().map(|reference| bleu.sentence(reference, &sample.text));
-            row.insert(BLEU4.into(), score.map_or(Value::Null, Value::from));
-        }
-        self.classifiers.iter().for_each(|classifier| row.extend(classifier.columns(sample, rest)));
-        row
     }
 }

@@ -1,7 +1,7 @@
 //! `veridiff score`: samples in, feature table out.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashSet},
     fs::File,
     io::{self, BufRead, BufReader},
     ops::ControlFlow,
@@ -14,33 +14,28 @@ use indicatif::ProgressBar;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{
-    Outcome, UsageError, note, one_line, progress,
-    references::{ReferenceArgs, References},
+    Outcome, UsageError, note, one_line,
+    parts::{NewPart, Parts, Source, groups, journal_line},
+    progress,
+    references::ReferenceArgs,
     rows::{offer, print},
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
     Error,
-    batch::Batch,
     detector::{WhereClause, filter_table},
-    diff::Diff,
-    plan::{Footprint, Lengths, Limits, size},
     preset,
-    sample::{self, Sample, SampleError},
-    scorer::{Scorer, Settings},
-    table::{ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder},
+    sample::{self, Sample, SampleError, make_ids_distinct},
+    scorer::Settings,
+    table::{ID_COLUMN, Journal, Row, SHARD_KEY, Table, TableBuilder},
 };
-
-/// In the journal only: what the finished columns were computed from. A resumed run takes them over if it is the same.
-const CONTENT_KEY: &str = "content_sha256";
 
 /// Arguments of `veridiff score`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Samples, one JSON object a line; `-` reads stdin
+    /// Samples, one JSON object a line; `-` reads stdin. The second sample with the id `a` is called `a-2`, the third `a-3`
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Feature table (.parquet, .csv or .jsonl); without it rows go to stdout as JSON lines
@@ -69,7 +64,8 @@ pub struct Args {
     /// Score the I-th of N parts; `veridiff merge` joins the tables
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Go on where an earlier run stopped: keeps its finished rows, tries failed ones again
+    /// Go on where an earlier run stopped: keeps what is finished, tries failed rows again, and adds the columns of models and
+    /// metrics that are named now and were not then
     #[arg(long, requires = "output")]
     resume: bool,
     /// Start anew, replacing the journal of an earlier run
@@ -114,25 +110,25 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut model = args.model.clone();
     model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
     args.references.check(&choice)?;
-    let scorers = if choice.features.needs_scorer() {
-        model.scorers()?
+    let files = if choice.features.needs_scorer() {
+        model.files()?
     } else {
         model.start_threads()?;
         Vec::new()
     };
-    let names: Vec<String> = scorers.iter().map(|scorer| scorer.name.clone()).collect();
-    let references = args.references.load(&choice, &model, &names)?;
+    let names: Vec<String> = files.iter().map(|files| files.name.clone()).collect();
+    let scorers = model.prepare(&files)?.into_iter().map(|scorer| Source::Scorer(Box::new(scorer)));
+    let mut sources: Vec<Source<'_>> = scorers.collect();
+    sources.extend(args.references.load(&choice, &model, &names)?);
     let mut provenance = settings.provenance();
-    provenance.extend(references.provenance());
-    scorers.iter().for_each(|scorer| provenance.extend(scorer.provenance().clone()));
+    sources.iter().for_each(|source| provenance.extend(source.provenance()));
     if let Some(Shard { index, of }) = args.shard {
         provenance.insert(SHARD_KEY.into(), format!("{index}/{of}"));
     }
-    let run = Run { scorers: &scorers, references: &references, settings: &settings };
-    run.tell_memory(&samples);
+    let run = Run { samples: &samples, sources, settings: &settings };
     let summary = match &args.output {
-        None => run.to_stdout(&samples)?,
-        Some(output) => run.to_table(&samples, output, provenance, &args)?,
+        None => run.to_stdout()?,
+        Some(output) => run.to_table(output, provenance, &args)?,
     };
     summary.tell(&args, n_unreadable)?;
     Ok(if summary.n_failed + n_unreadable > 0 { Outcome::SomeRowsFailed } else { Outcome::Done })
@@ -160,6 +156,9 @@ impl Args {
                     note(&format!("{}: {}{hint}", self.input.display(), one_line(&error)));
                 }
             }
+        }
+        if let Some((n, first)) = make_ids_distinct(samples.iter_mut().map(|(_, sample)| sample)) {
+            note(&format!("{n} samples have the id of an earlier one and are called `{first}` and so on"));
         }
         let n_read = samples.len();
         if n_read == 0 {
@@ -196,19 +195,19 @@ impl Args {
         let table = Table::from_rows(&rows, &BTreeMap::new()).map_err(Error::from)?;
         let place = || format!("cannot choose rows of `{}`", self.input.display());
         let kept = filter_table(table, &clauses).with_context(place)?;
-        let kept: std::collections::HashSet<String> =
-            kept.strings(ID_COLUMN).map_err(Error::from)?.into_iter().flatten().collect();
+        let kept: HashSet<String> = kept.strings(ID_COLUMN).map_err(Error::from)?.into_iter().flatten().collect();
         Ok(samples.into_iter().filter(|(_, sample)| kept.contains(&sample.id)).collect())
     }
 }
 
-/// Rows this process computed.
+/// What became of the rows.
 #[derive(Default)]
 struct Summary {
     n_rows: usize,
+    /// Those of which nothing was missing.
     n_resumed: usize,
-    /// Those it computed, some of which may wait for earlier ones.
-    n_new: usize,
+    /// Those of which something was computed now.
+    new: HashSet<usize>,
     n_failed: usize,
     n_cut: usize,
     n_tokens: u64,
@@ -220,13 +219,17 @@ struct Summary {
 /// How many failed rows are told one by one; the table tells them all.
 const TOLD: usize = 5;
 
-/// Operations from which on a run is long: some minutes of a few cores.
-const LONG_RUN: f64 = 1e14;
-
-/// Bytes of code or prose that make a token, about.
-const BYTES_PER_TOKEN: f64 = 3.3;
-
 impl Summary {
+    /// Counts a part that was computed now.
+    fn finished(&mut self, index: usize, new: &NewPart<'_>) {
+        self.new.insert(index);
+        let counts = new
+            .columns
+            .iter()
+            .filter(|(key, _)| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@"));
+        self.n_tokens += counts.filter_map(|(_, n)| n.as_u64()).sum::<u64>();
+    }
+
     /// Counts one row of the output, whoever computed it.
     fn count(&mut self, id: &str, columns: &Row) {
         let status = |wanted: &str| {
@@ -244,7 +247,7 @@ impl Summary {
     }
 
     fn tell(&self, args: &Args, n_unreadable: usize) -> anyhow::Result<()> {
-        let n_new = self.n_new;
+        let n_new = self.new.len();
         self.failures.iter().for_each(|failure| note(failure));
         if self.n_failed > self.failures.len() {
             note(&format!("… and {} more; the `error@` columns have them", self.n_failed - self.failures.len()));
@@ -278,84 +281,44 @@ impl Summary {
     }
 }
 
-/// A batch with everything it needs.
+/// The samples with their places in the input, and what computes their rows.
 struct Run<'a> {
-    scorers: &'a [Scorer],
-    references: &'a References,
+    samples: &'a [(usize, Sample)],
+    sources: Vec<Source<'a>>,
     settings: &'a Settings,
 }
 
-impl Run<'_> {
-    /// Rough cost of a sample in bytes: text times what each of its tokens sees, or just the length without attribution.
-    fn cost(&self, sample: &Sample) -> u64 {
-        let (n, t) = (sample.diff.len() as u64 + 300, sample.text.len() as u64);
-        if self.settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
+impl<'a> Run<'a> {
+    /// The parts that an earlier run's journal does not hold, and a bar for the work on them.
+    fn parts(&self, journal: Vec<Row>) -> (Parts<'a>, ProgressBar) {
+        let samples = self.samples.iter().map(|(_, sample)| sample).collect();
+        let parts = Parts::new(samples, &self.sources, journal);
+        let (all, done) = parts.costs(&self.sources, self.settings);
+        let bar = progress::work(all);
+        bar.inc(done);
+        (parts, bar)
     }
 
-    /// Before a long run: what memory it will take. Errors are the rows' business.
-    fn tell_memory(&self, samples: &[(usize, Sample)]) {
-        let tokens = samples.iter().map(|(_, sample)| self.cost(sample) as f64);
-        let power = if self.settings.features.needs_attribution() { 2 } else { 1 };
-        let operations = |scorer: &Scorer| {
-            2.0 * scorer.model.config().n_block_parameters() as f64 * tokens.clone().sum::<f64>()
-                / BYTES_PER_TOKEN.powi(power)
-        };
-        if self.scorers.iter().map(operations).sum::<f64>() < LONG_RUN {
-            return;
-        }
-        let longest = samples.iter().max_by_key(|(_, sample)| sample.diff.len() + sample.text.len());
-        let Some((_, sample)) = longest else { return };
-        for scorer in self.scorers {
-            let Ok(diff) = Diff::parse(&sample.diff) else { return };
-            let Ok(encoding) = scorer.encode(&diff, &sample.text, sample.task, self.settings) else { return };
-            let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
-            let limits = Limits { max_bytes: self.settings.max_memory, ..Limits::default() };
-            let gradients = self.settings.features.needs_attribution();
-            match Footprint::of(&scorer.model).plan(lengths, gradients, limits) {
-                Ok(plan) if !gradients && scorer.model.device().is_cpu() => {
-                    let n = rayon::current_num_threads();
-                    let bytes = size(plan.bytes_of(n));
-                    note(&format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name));
-                }
-                Ok(plan) => note(&format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name)),
-                Err(error) => note(&format!("{}: the longest sample cannot be scored: {error}", scorer.name)),
-            }
-        }
-    }
-
-    fn row(place: usize, sample: &Sample, columns: &Row) -> Row {
-        let mut row = sample.to_row();
-        row.insert(ROW_COLUMN.into(), place.into());
-        row.extend(columns.clone());
-        row
-    }
-
-    fn progress(&self, samples: &[(usize, Sample)]) -> ProgressBar {
-        progress::work(samples.iter().map(|(_, sample)| self.cost(sample)).sum())
-    }
-
-    /// Rows are printed in the order of the input; one that finished early waits for those before it.
-    fn to_stdout(&self, samples: &[(usize, Sample)]) -> anyhow::Result<Summary> {
+    /// Rows are printed in the order of the input, each when it is complete and those before it are printed.
+    fn to_stdout(self) -> anyhow::Result<Summary> {
         let (mut summary, start) = (Summary::default(), Instant::now());
-        let bar = self.progress(samples);
-        let mut waiting: HashMap<usize, Row> = HashMap::new();
-        let all: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
-        let flow = self.batch().run(&all, |index, mut columns| {
-            columns.extend(self.references.columns(all[index], &all[index..]));
-            summary.finished(&columns);
-            summary.show(&bar, samples.len(), start, self.cost(&samples[index].1));
-            waiting.insert(index, columns);
-            while let Some(columns) = waiting.remove(&summary.n_rows) {
+        let (mut parts, bar) = self.parts(Vec::new());
+        let Run { samples, sources, settings } = self;
+        let flow = parts.fill(sources, settings, |parts, index, new| {
+            summary.finished(index, new);
+            new.show(&bar);
+            while summary.n_rows < samples.len() && parts.is_complete(summary.n_rows) {
                 let (place, sample) = &samples[summary.n_rows];
-                summary.count(&sample.id, &columns);
-                match offer(&format!("{}\n", Value::Object(Self::row(*place, sample, &columns)))) {
+                let row = parts.take_row(summary.n_rows, *place);
+                summary.count(&sample.id, &row);
+                match offer(&format!("{}\n", Value::Object(row))) {
                     Ok(true) => {}
                     Ok(false) => return ControlFlow::Break(Ok(())),
                     Err(error) => return ControlFlow::Break(Err(error)),
                 }
             }
             ControlFlow::Continue(())
-        });
+        })?;
         bar.finish_and_clear();
         if let ControlFlow::Break(result) = flow {
             result?;
@@ -364,69 +327,42 @@ impl Run<'_> {
         Ok(summary)
     }
 
-    fn batch(&self) -> Batch<'_> {
-        Batch { scorers: self.scorers, settings: self.settings }
-    }
-
-    /// Each finished row goes to the journal at once; the table is made of the journal at the end, in the order of the
-    /// input, so that it does not depend on how often the run was interrupted.
-    fn to_table(
-        &self,
-        samples: &[(usize, Sample)],
-        output: &Path,
-        provenance: BTreeMap<String, String>,
-        args: &Args,
-    ) -> anyhow::Result<Summary> {
+    /// Each finished part goes to the journal at once; the table is made at the end.
+    fn to_table(self, output: &Path, provenance: BTreeMap<String, String>, args: &Args) -> anyhow::Result<Summary> {
         let path = journal_path(output);
         if args.overwrite {
             Journal::discard(&path).map_err(Error::from)?;
         }
+        let groups = groups(&provenance, self.settings);
         let (mut journal, finished) = if args.resume {
-            Journal::resume(&path, &provenance).map_err(Error::from)?
+            Journal::resume(&path, &groups).map_err(Error::from)?
         } else {
-            (Journal::create(&path, &provenance).map_err(Error::from)?, Vec::new())
+            (Journal::create(&path, &groups).map_err(Error::from)?, Vec::new())
         };
-        let mut finished: HashMap<(String, String), Row> = finished.into_iter().filter_map(taken_over).collect();
 
         let (mut summary, start) = (Summary::default(), Instant::now());
-        let bar = self.progress(samples);
-        let contents: Vec<String> = samples.iter().map(|(_, sample)| content_hash(sample)).collect();
-        let mut rows: Vec<Option<Row>> = samples
-            .iter()
-            .zip(&contents)
-            .map(|((_, sample), content)| finished.remove(&(sample.id.clone(), content.clone())))
-            .collect();
-        let missing: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].is_none()).collect();
-        summary.n_resumed = rows.len() - missing.len();
-        let resumed = samples.iter().zip(&rows).filter(|(_, row)| row.is_some());
-        bar.inc(resumed.map(|((_, sample), _)| self.cost(sample)).sum());
-
-        let to_do: Vec<&Sample> = missing.iter().map(|&index| &samples[index].1).collect();
-        let flow = self.batch().run(&to_do, |index, mut columns| {
-            columns.extend(self.references.columns(to_do[index], &to_do[index..]));
-            let index = missing[index];
+        let (mut parts, bar) = self.parts(finished);
+        let Run { samples, sources, settings } = self;
+        summary.n_resumed = (0..samples.len()).filter(|&index| parts.is_complete(index)).count();
+        let flow = parts.fill(sources, settings, |_, index, new| {
             let sample = &samples[index].1;
-            let mut entry = Row::new();
-            entry.insert(ID_COLUMN.into(), sample.id.clone().into());
-            entry.insert(CONTENT_KEY.into(), contents[index].clone().into());
-            entry.extend(columns.clone());
-            if let Err(error) = journal.append(&entry) {
+            if let Err(error) = journal.append(&journal_line(sample, &new.columns)) {
                 let kept = format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display());
                 return ControlFlow::Break(Err(anyhow::Error::from(Error::from(error)).context(kept)));
             }
-            summary.finished(&columns);
-            summary.show(&bar, samples.len(), start, self.cost(sample));
-            rows[index] = Some(columns);
+            summary.finished(index, new);
+            new.show(&bar);
             ControlFlow::Continue(())
         });
-        if let ControlFlow::Break(result) = flow {
+        journal.leave().map_err(Error::from)?;
+        if let ControlFlow::Break(result) = flow? {
             result?;
         }
         let mut table = TableBuilder::default();
-        for ((place, sample), columns) in samples.iter().zip(rows) {
-            let columns = columns.unwrap_or_default();
-            summary.count(&sample.id, &columns);
-            table.push(&Self::row(*place, sample, &columns));
+        for (index, (place, sample)) in samples.iter().enumerate() {
+            let row = parts.take_row(index, *place);
+            summary.count(&sample.id, &row);
+            table.push(&row);
         }
         bar.finish_and_clear();
         summary.seconds = start.elapsed().as_secs_f64();
@@ -441,23 +377,10 @@ impl Run<'_> {
     }
 }
 
-impl Summary {
-    /// Counts one row that was computed now.
-    fn finished(&mut self, columns: &Row) {
-        self.n_new += 1;
-        let counts = columns
-            .iter()
-            .filter(|(key, _)| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@"));
-        self.n_tokens += counts.filter_map(|(_, n)| n.as_u64()).sum::<u64>();
-    }
-
-    fn show(&self, bar: &ProgressBar, n_samples: usize, start: Instant, cost: u64) {
-        bar.inc(cost);
-        let seconds = start.elapsed().as_secs_f64();
-        let rate = self.n_new as f64 / seconds;
-        let tokens = self.n_tokens as f64 / seconds;
-        let n_rows = self.n_resumed + self.n_new;
-        bar.set_message(format!("{n_rows}/{n_samples} rows, {rate:.2}/s, {tokens:.0} tokens/s"));
+impl NewPart<'_> {
+    fn show(&self, bar: &ProgressBar) {
+        bar.inc(self.cost);
+        bar.set_message(format!("{}: {}/{} rows, {:.2}/s", self.source, self.n_done, self.n, self.rate));
     }
 }
 
@@ -466,23 +389,4 @@ fn journal_path(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".journal.jsonl");
     name.into()
-}
-
-/// The finished columns of a journal entry by id and content; none for an entry that failed, which is tried again.
-fn taken_over(mut entry: Row) -> Option<((String, String), Row)> {
-    let text = |value: Option<Value>| value.and_then(|v| v.as_str().map(str::to_owned));
-    let id = text(entry.shift_remove(ID_COLUMN))?;
-    let content = text(entry.shift_remove(CONTENT_KEY))?;
-    let failed = entry.iter().any(|(key, value)| key.starts_with("status@") && value.as_str() == Some("error"));
-    (!failed).then_some(((id, content), entry))
-}
-
-/// What the columns of a sample depend on beside the settings.
-fn content_hash(sample: &Sample) -> String {
-    let mut hash = Sha256::new();
-    for part in [sample.task.name(), &sample.diff, &sample.text].into_iter().chain(sample.reference()) {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    format!("{:x}", hash.finalize())[..32].to_owned()
 }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use candle_core::DType;
+use candle_core::{DType, Device};
 
 use super::{device::DeviceChoice, models::onto, note};
 use crate::{
     Error,
-    attribution::{AttributedFn, Fold},
+    aggregate::{FirstTarget, StartRow, TargetRule},
+    attribution::{AttributedFn, Denominator, Fold},
     features::FeatureSet,
     model::{
         cards::DEFAULT_CARD,
@@ -18,7 +19,7 @@ use crate::{
     plan::{Footprint, Lengths, Limits, parse_size},
     preset,
     prompt::Template,
-    scorer::{Scorer, Settings},
+    scorer::{Prepared, Scorer, Settings, Targets},
     tokens::EncodeOptions,
 };
 
@@ -44,6 +45,17 @@ pub struct ModelArgs {
     /// Never open a socket: use only what is already here
     #[arg(long)]
     pub offline: bool,
+}
+
+/// Reads the weights of a scorer.
+pub fn load(prepared: Prepared<'_>) -> anyhow::Result<Scorer> {
+    let place = format!("cannot load the model `{}`", prepared.name());
+    prepared.load().context(place)
+}
+
+/// Where an error about a model happened.
+pub fn place(files: &ModelFiles) -> String {
+    format!("cannot load the model `{}`", files.name)
 }
 
 /// A size with how to mend it, which clap prints.
@@ -78,39 +90,40 @@ impl ModelArgs {
         Ok(files)
     }
 
-    /// Loads every model named.
-    pub fn scorers(&self) -> anyhow::Result<Vec<Scorer>> {
+    /// Finds out whether models can be loaded, and what of, without loading any.
+    pub fn prepare<'a>(&self, files: &'a [ModelFiles]) -> anyhow::Result<Vec<Prepared<'a>>> {
         let dtype = self.dtype()?;
-        let files = self.files()?;
-        self.check_fit(&files, dtype)?;
-        files.iter().map(|files| self.load(files, dtype)).collect()
+        let device = self.device_for(dtype)?;
+        self.check_fit(files, dtype, &device)?;
+        let prepare = |files| Prepared::new(files, dtype, &device).with_context(|| place(files));
+        files.iter().map(prepare).collect()
     }
 
-    /// Whether the models and the shortest of samples keep within the bound, before anything is loaded.
-    fn check_fit(&self, files: &[ModelFiles], dtype: DType) -> anyhow::Result<()> {
+    fn device_for(&self, dtype: DType) -> anyhow::Result<Device> {
+        let device = self.device.open()?;
+        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
+            note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
+        }
+        Ok(device)
+    }
+
+    /// Whether each model with the shortest of samples keeps within the bound.
+    fn check_fit(&self, files: &[ModelFiles], dtype: DType, device: &Device) -> anyhow::Result<()> {
         if self.max_memory.is_none() {
             return Ok(());
         }
-        let device = self.device.open()?;
-        let footprints = files
-            .iter()
-            .map(|files| Ok(Footprint::new(&files.model_config()?, dtype, &device)))
-            .collect::<Result<Vec<_>, Error>>()?;
-        if let Some((last, others)) = footprints.split_last() {
-            let others = others.iter().map(Footprint::weights).sum();
-            let limits = Limits { max_bytes: self.max_memory, others, ..Limits::default() };
-            last.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits).map_err(Error::from)?;
+        for files in files {
+            let footprint = Footprint::new(&files.model_config().map_err(Error::from)?, dtype, device);
+            let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
+            let shortest = Lengths { n_prompt: 1, n_response: 1 };
+            footprint.plan(shortest, false, limits).map_err(Error::from).with_context(|| place(files))?;
         }
         Ok(())
     }
 
     /// Loads one model in a dtype of the caller's.
     pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        let device = self.device.open()?;
-        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
-            note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
-        }
-        Scorer::load(files, dtype, &device).with_context(|| format!("cannot load the model `{}`", files.name))
+        Scorer::load(files, dtype, &self.device_for(dtype)?).with_context(|| place(files))
     }
 
     /// Loads the one model that a verb of a single model takes.
@@ -118,8 +131,9 @@ impl ModelArgs {
         if self.model.len() > 1 {
             bail!("this verb takes one --model, got {}", self.model.len());
         }
-        let mut scorers = self.scorers()?;
-        Ok(scorers.remove(0))
+        let files = self.files()?;
+        let mut prepared = self.prepare(&files)?;
+        load(prepared.remove(0))
     }
 
     /// Starts as many threads as asked for; once, before anything computes.
@@ -173,15 +187,26 @@ pub struct SettingArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub template: Option<PathBuf>,
     /// Most tokens of prompt and text together, with an encoder-decoder of each; the diff is cut to it, never the text
-    /// [default: the model's limit]
+    /// [default: the model's limit, which an encoder-decoder can go beyond]
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
     /// Read special-token text such as <|im_end|> in the input as control tokens, as the reference stack does
     #[arg(long)]
     pub parse_special: bool,
-    /// Leave the special tokens around an encoder-decoder's text (<s>, </s>) out of the means
-    #[arg(long)]
-    pub no_special_targets: bool,
+    /// Which tokens the means are over: all that the tokenizer gives; no-special, without those around an encoder-decoder's
+    /// text (<s>, </s>); append-eos, with a decoder-only model's token for the end behind the text [default: all]
+    #[arg(long, value_name = "WHICH")]
+    pub targets: Option<Targets>,
+    /// What an encoder-decoder's normalised columns are divided by: joint, the sum over diff, decoder start and earlier text;
+    /// source, the sum over the diff, without attribution to text [default: joint]
+    #[arg(long, value_name = "SUM")]
+    pub denominator: Option<Denominator>,
+    /// Whether an encoder-decoder's start token is earlier text in attr_target: exclude or include [default: exclude]
+    #[arg(long, value_name = "HOW")]
+    pub start_row: Option<StartRow>,
+    /// The first token, which has no earlier text, in the mean of attr_target: zero or skip [default: zero]
+    #[arg(long, value_name = "HOW")]
+    pub first_target: Option<FirstTarget>,
     /// Begin an encoder-decoder's text with <msg>, as CCT5 was trained, in place of <s>
     #[arg(long)]
     pub msg_prefix: bool,
@@ -213,7 +238,12 @@ impl SettingArgs {
             (None, Some(path)) => Some(Template::from_file(path).map_err(Error::from)?),
             (None, None) => None,
         };
-        settings.without_special_targets = self.no_special_targets;
+        settings.targets = self.targets.unwrap_or_default();
+        settings.denominator = self.denominator.unwrap_or_default();
+        settings.target_rule = TargetRule {
+            start_row: self.start_row.unwrap_or_default(),
+            first_target: self.first_target.unwrap_or_default(),
+        };
         settings.encode = EncodeOptions {
             max_tokens: self.max_tokens,
             parse_special: self.parse_special,

@@ -11,6 +11,7 @@ use std::{
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use sha2::{Digest, Sha256};
+use tokenizers::Tokenizer;
 
 use super::{
     ModelError,
@@ -23,7 +24,7 @@ use super::{
     language::{LanguageModel, ModelConfig},
     ops::Precision,
     t5::{T5, config::T5Config},
-    weights,
+    tokenizer, weights,
 };
 
 /// How to find and fetch.
@@ -253,17 +254,34 @@ impl ModelFiles {
                 Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?))
             }
             ModelConfig::EncoderDecoder(config) => {
-                let path = self.path();
-                let weights = weights::open_as_stored(path, dtype, device)?;
-                if !weights.contains_tensor("encoder.final_layer_norm.weight") {
-                    return Err(ModelError::NoEncoder { path: path.into() });
-                }
-                if !weights.contains_tensor("decoder.final_layer_norm.weight") {
-                    return Err(ModelError::NoDecoder { path: path.into() });
-                }
+                let weights = self.both_stacks(dtype, device)?;
                 Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?))
             }
         }
+    }
+
+    /// Whether the weights of a language model are there, without reading them.
+    ///
+    /// # Errors
+    /// Those of [`ModelFiles::load`] but for what is wrong with single tensors.
+    pub fn check_weights(&self) -> Result<(), ModelError> {
+        match self.model_config()? {
+            ModelConfig::DecoderOnly(_) => self.weights(DType::F32, &Device::Cpu).map(drop),
+            ModelConfig::EncoderDecoder(_) => self.both_stacks(DType::F32, &Device::Cpu).map(drop),
+        }
+    }
+
+    /// The tensors of an encoder-decoder, which must be whole.
+    fn both_stacks(&self, dtype: DType, device: &Device) -> Result<VarBuilder<'static>, ModelError> {
+        let path = self.path();
+        let weights = weights::open_as_stored(path, dtype, device)?;
+        if !weights.contains_tensor("encoder.final_layer_norm.weight") {
+            return Err(ModelError::NoEncoder { path: path.into() });
+        }
+        if !weights.contains_tensor("decoder.final_layer_norm.weight") {
+            return Err(ModelError::NoDecoder { path: path.into() });
+        }
+        Ok(weights)
     }
 
     /// The numbers of a decoder-only model.
@@ -287,6 +305,17 @@ impl ModelFiles {
             Some(gguf) => Ok(weights::open_gguf(gguf, &config, dtype, device)),
             None => weights::open_folder(self.path(), &config, dtype, device),
         }
+    }
+
+    /// The token that ends a text; `None` where the files name none that the tokenizer has.
+    ///
+    /// # Errors
+    /// Those of [`Gguf::open`].
+    pub fn eos(&self, tokenizer: &Tokenizer) -> Result<Option<u32>, ModelError> {
+        Ok(match self.gguf()? {
+            Some(gguf) => tokenizer::eos_of_gguf(gguf.content(), tokenizer),
+            None => tokenizer::eos_of_folder(self.path(), tokenizer),
+        })
     }
 
     /// What identifies the weights in a table's provenance: the commit of a hub repository, else a sha256: of the GGUF

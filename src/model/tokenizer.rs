@@ -5,10 +5,11 @@
 
 mod gguf;
 
-pub use gguf::from_gguf;
+pub use gguf::{eos_of_gguf, from_gguf};
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tokenizers::{ModelWrapper, Tokenizer, models::unigram::Unigram};
 
 /// Reads a `tokenizer.json`.
@@ -20,6 +21,22 @@ pub fn from_json(path: &Path) -> Result<Tokenizer, TokenizerError> {
     let tokenizer =
         Tokenizer::from_bytes(&bytes).map_err(|source| TokenizerError::Json { path: path.into(), source })?;
     settle(tokenizer).map_err(|source| TokenizerError::Json { path: path.into(), source })
+}
+
+/// The token that ends a text, of a Hugging Face folder: the `eos_token` of its `tokenizer_config.json`, else the (first)
+/// `eos_token_id` of its `config.json`; `None` if neither names one that the tokenizer has.
+pub fn eos_of_folder(folder: &Path, tokenizer: &Tokenizer) -> Option<u32> {
+    let read = |file: &str| serde_json::from_slice::<Value>(&std::fs::read(folder.join(file)).ok()?).ok();
+    let by_name = || {
+        let token = read("tokenizer_config.json")?.get("eos_token")?.clone();
+        tokenizer.token_to_id(token.as_str().or_else(|| token.get("content")?.as_str())?)
+    };
+    let by_id = || {
+        let id = read("config.json")?.get("eos_token_id")?.clone();
+        let id = u32::try_from(id.as_u64().or_else(|| id.get(0)?.as_u64())?).ok()?;
+        tokenizer.id_to_token(id).map(|_| id)
+    };
+    by_name().or_else(by_id)
 }
 
 /// Turns off what training left on: padding, truncation and merge dropout.

@@ -76,7 +76,7 @@ pub struct Step {
 #[expect(missing_docs, reason = "documented once, in the registry of features")]
 pub struct AggregatesJson {
     pub attr_source: f64,
-    pub attr_target: f64,
+    pub attr_target: Option<f64>,
     pub attr_changed: f64,
     pub attr_unchanged: f64,
     pub attr_source_diff: f64,

@@ -85,16 +85,6 @@ pub enum SampleError {
         /// The name.
         found: String,
     },
-    /// Two samples have one id.
-    #[error("line {line}: id `{}` was used in line {first} already", id.escape_debug())]
-    DuplicateId {
-        /// Which line.
-        line: usize,
-        /// The id.
-        id: String,
-        /// The line that had it first.
-        first: usize,
-    },
 }
 
 impl SampleError {
@@ -109,8 +99,7 @@ impl SampleError {
             | SampleError::Type { line, .. }
             | SampleError::Empty { line, .. }
             | SampleError::Label { line, .. }
-            | SampleError::Task { line, .. }
-            | SampleError::DuplicateId { line, .. } => *line,
+            | SampleError::Task { line, .. } => *line,
         }
     }
 
@@ -128,7 +117,6 @@ impl SampleError {
             SampleError::Type { .. } => "put the value in quotes, or null if it is optional and unknown",
             SampleError::Label { .. } => "write 1, 0 or null; keep other ratings under a key of their own",
             SampleError::Task { .. } => "leave the key out for `review`",
-            SampleError::DuplicateId { .. } => "rename one of the two; ids tell rows apart when a run is resumed",
         };
         Some(hint.to_owned())
     }

@@ -1,17 +1,15 @@
 //! JSON lines to samples, one result a line.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    io::BufRead,
-};
+use std::io::BufRead;
 
 use serde_json::{Map, Value};
 
 use super::{Sample, SampleError, Task, default_group};
 
-/// Reads samples from JSON lines. Blank lines are passed over, and so is a byte order mark.
+/// Reads samples from JSON lines. Blank lines are passed over, and so is a byte order mark. Ids are as they are there: several
+/// samples may share one.
 pub fn read<R: BufRead>(input: R) -> Reader<R> {
-    Reader { input, line: 0, first_lines: HashMap::new(), failed: false }
+    Reader { input, line: 0, failed: false }
 }
 
 /// Iterator over the samples of an input. A line that is no sample gives an error and does not stop the reading of the
@@ -21,8 +19,6 @@ pub struct Reader<R> {
     input: R,
     /// 1-based number of the line read last.
     line: usize,
-    /// Each id with its first line.
-    first_lines: HashMap<String, usize>,
     failed: bool,
 }
 
@@ -59,17 +55,10 @@ impl<R: BufRead> Iterator for Reader<R> {
 }
 
 impl<R> Reader<R> {
-    fn sample(&mut self, bytes: &[u8]) -> Result<Sample, SampleError> {
+    fn sample(&self, bytes: &[u8]) -> Result<Sample, SampleError> {
         let line = self.line;
         let text = std::str::from_utf8(bytes).map_err(|e| SampleError::NotUtf8 { line, byte: e.valid_up_to() + 1 })?;
-        let sample = parse(text, line)?;
-        match self.first_lines.entry(sample.id.clone()) {
-            Entry::Occupied(first) => Err(SampleError::DuplicateId { line, id: sample.id, first: *first.get() }),
-            Entry::Vacant(entry) => {
-                entry.insert(line);
-                Ok(sample)
-            }
-        }
+        parse(text, line)
     }
 }
 

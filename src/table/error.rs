@@ -208,6 +208,14 @@ pub enum TableError {
         /// Where the journal (`left`) and this run (`right`) differ.
         different: Vec<Difference>,
     },
+    /// A journal with columns of something that the run leaves out.
+    #[error("the journal `{path}` has columns that this run leaves out, of {}", list(missing))]
+    JournalGroups {
+        /// The journal.
+        path: PathBuf,
+        /// The groups of columns.
+        missing: Vec<String>,
+    },
     /// A row that has no text under `id`, by which a journal tells rows apart.
     #[error("`{path}` line {line} has no text under `id`")]
     JournalRow {
@@ -248,6 +256,9 @@ impl TableError {
             JournalBusy { .. } => "wait until that run ends, or choose another output",
             NotAJournal { .. } => "choose another output, or move that file away",
             JournalHeader { .. } => "resume with the settings of that run, or start anew with --overwrite",
+            JournalGroups { .. } => {
+                "resume with all that the earlier run had, and more if you like; or start anew with --overwrite"
+            }
             Read { .. } => return None,
         };
         Some(text.to_owned())

@@ -1,10 +1,14 @@
-//! The journal: one line a finished row, so that a run killed at any moment goes on where it was.
+//! The journal: one line for everything finished, so that a run killed at any moment goes on where it was.
 //!
-//! The first line is the run's provenance, every other line a row. A line counts once its line feed is there; what a
-//! kill left behind the last one is cut off on [`Journal::resume`].
+//! The first line is the header, every other line holds some columns of one row. A line counts once its line feed is there;
+//! what a kill left behind the last one is cut off on [`Journal::resume`].
+//!
+//! The header says what the columns were computed with, in groups: what one group says, the columns of that group depend
+//! on. A resumed run must have every group of the journal, unchanged, and may have more: another header line then comes before its
+//! first row.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fs::{self, File, TryLockError},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -15,12 +19,27 @@ use serde_json::Value;
 
 use super::{ID_COLUMN, Row, TIME_KEYS, TableError, merge::differ};
 
-/// The first line.
+/// What columns depend on beside the samples: metadata, by a name for the columns.
+pub type Groups = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The key that tells a header line from a row's.
+const HEADER_KEY: &str = "veridiff_journal";
+
+/// How journals are written; those written in another way are not read.
+const FORMAT: u32 = 2;
+
+/// The first line, and later ones with more groups.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
     veridiff_journal: u32,
-    header: BTreeMap<String, String>,
+    groups: Groups,
+}
+
+impl Header {
+    fn parse(line: &[u8]) -> Option<Header> {
+        serde_json::from_slice(line).ok().filter(|header: &Header| header.veridiff_journal == FORMAT)
+    }
 }
 
 /// The journal of a run, open for more rows. Only one process at a time can hold it.
@@ -31,37 +50,45 @@ pub struct Journal {
     /// The bytes of whole lines.
     length: u64,
     n_lines: usize,
+    n_rows: usize,
+    /// A header line that goes before the next row: until then the journal is as it was.
+    pending: Option<Vec<u8>>,
 }
 
 impl Journal {
-    /// A new journal that begins with `header`, the provenance of the run.
+    /// A new journal that begins with `groups`.
     ///
     /// # Errors
     /// [`TableError::JournalExists`] if there is a file already; [`TableError::Write`].
-    pub fn create(path: &Path, header: &BTreeMap<String, String>) -> Result<Journal, TableError> {
+    pub fn create(path: &Path, groups: &Groups) -> Result<Journal, TableError> {
         let options = File::options().read(true).write(true).create_new(true).open(path);
         let file = options.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => TableError::JournalExists { path: path.to_owned() },
             _ => TableError::Write { path: path.to_owned(), source },
         })?;
-        let mut journal = Journal { path: path.to_owned(), file, length: 0, n_lines: 0 };
+        let mut journal = Journal::of(path, file);
         journal.lock()?;
-        journal.write_line(&header_line(header))?;
+        journal.write_line(&header_line(groups))?;
         Ok(journal)
     }
 
-    /// The journal of an earlier run and its rows: each `id` once, where it first stood, as it was last. If there is
-    /// no file yet, a new journal.
+    fn of(path: &Path, file: File) -> Journal {
+        Journal { path: path.to_owned(), file, length: 0, n_lines: 0, n_rows: 0, pending: None }
+    }
+
+    /// The journal of an earlier run and what it holds, line by line: an `id` can be there several times, with other
+    /// columns or with newer values of the same. If there is no file yet, a new journal.
     ///
     /// # Errors
-    /// [`TableError::JournalHeader`] if the run had other settings ([`TIME_KEYS`] may differ), with the keys;
+    /// [`TableError::JournalHeader`] if a group says something else ([`TIME_KEYS`] may differ), with the keys;
+    /// [`TableError::JournalGroups`] if `groups` lacks some;
     /// [`TableError::NotAJournal`]; [`TableError::Json`] and [`TableError::JournalRow`] for a spoilt line that is not
     /// the last; [`TableError::JournalBusy`]; [`TableError::Read`], [`TableError::Write`].
-    pub fn resume(path: &Path, header: &BTreeMap<String, String>) -> Result<(Journal, Vec<Row>), TableError> {
+    pub fn resume(path: &Path, groups: &Groups) -> Result<(Journal, Vec<Row>), TableError> {
         let file = match File::options().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((Journal::create(path, header)?, Vec::new()));
+                return Ok((Journal::create(path, groups)?, Vec::new()));
             }
             Err(source) => return Err(TableError::Read { path: path.to_owned(), source }),
         };
@@ -69,15 +96,30 @@ impl Journal {
         if !file.metadata().is_ok_and(|found| found.is_file()) {
             return Err(TableError::NotAJournal { path: path.to_owned() });
         }
-        let mut journal = Journal { path: path.to_owned(), file, length: 0, n_lines: 0 };
+        let mut journal = Journal::of(path, file);
         journal.lock()?;
-        let rows = journal.read(header)?;
+        let (known, rows) = journal.read(groups)?;
         // Cut off the torn line, then write behind the whole ones.
         journal.cut().map_err(|source| TableError::Write { path: path.to_owned(), source })?;
         if journal.n_lines == 0 {
-            journal.write_line(&header_line(header))?;
+            journal.write_line(&header_line(groups))?;
+        } else if !groups.keys().all(|group| known.contains_key(group)) {
+            journal.pending = Some(header_line(groups));
         }
         Ok((journal, rows))
+    }
+
+    /// Removes the journal if it holds no row, as after a run that failed before it had one; else leaves it.
+    ///
+    /// # Errors
+    /// [`TableError::Write`].
+    pub fn leave(self) -> Result<(), TableError> {
+        if self.n_rows > 0 {
+            return Ok(());
+        }
+        let Journal { path, file, .. } = self;
+        drop(file);
+        fs::remove_file(&path).map_err(|source| TableError::Write { path, source })
     }
 
     /// Removes the journal of an earlier run, if there is one.
@@ -86,7 +128,7 @@ impl Journal {
     /// [`TableError::JournalBusy`] if the run still goes on; [`TableError::Write`].
     pub fn discard(path: &Path) -> Result<(), TableError> {
         if let Ok(file) = File::open(path) {
-            Journal { path: path.to_owned(), file, length: 0, n_lines: 0 }.lock()?;
+            Journal::of(path, file).lock()?;
         }
         match fs::remove_file(path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -96,7 +138,7 @@ impl Journal {
         }
     }
 
-    /// Adds a finished row. When this returns, the line is with the operating system: a kill cannot take it, a power
+    /// Adds finished columns of a row. When this returns, the line is with the operating system: a kill cannot take it, a power
     /// failure may.
     ///
     /// # Errors
@@ -106,9 +148,16 @@ impl Journal {
         if !row.get(ID_COLUMN).is_some_and(Value::is_string) {
             return Err(TableError::JournalRow { path: self.path.clone(), line: self.n_lines + 1 });
         }
+        if let Some(header) = &self.pending {
+            let header = header.clone();
+            self.write_line(&header)?;
+            self.pending = None;
+        }
         let mut line = Value::Object(row.clone()).to_string();
         line.push('\n');
-        self.write_line(line.as_bytes())
+        self.write_line(line.as_bytes())?;
+        self.n_rows += 1;
+        Ok(())
     }
 
     /// Where it is.
@@ -144,8 +193,8 @@ impl Journal {
         }
     }
 
-    /// Reads all whole lines and sets `length` and `n_lines` to them.
-    fn read(&mut self, header: &BTreeMap<String, String>) -> Result<Vec<Row>, TableError> {
+    /// Reads all whole lines, sets the counts to them, and gives the groups and the rows that they hold.
+    fn read(&mut self, groups: &Groups) -> Result<(Groups, Vec<Row>), TableError> {
         let path = self.path.clone();
         let unreadable = |source| TableError::Read { path: path.clone(), source };
         let mut reader = BufReader::new(&self.file);
@@ -154,22 +203,16 @@ impl Journal {
         reader.read_until(b'\n', &mut line).map_err(unreadable)?;
         if line.last() != Some(&b'\n') {
             // A kill while the header was written leaves its beginning; anything else is someone's file.
-            return if header_line(header).starts_with(&line) {
-                Ok(Vec::new())
+            return if header_line(groups).starts_with(&line) {
+                Ok((Groups::new(), Vec::new()))
             } else {
                 Err(TableError::NotAJournal { path })
             };
         }
-        let found: Header =
-            serde_json::from_slice(&line).map_err(|_| TableError::NotAJournal { path: path.clone() })?;
-        let different = differ(&found.header, header, &TIME_KEYS);
-        if !different.is_empty() {
-            return Err(TableError::JournalHeader { path, different });
-        }
-
+        let not_a_journal = || TableError::NotAJournal { path: path.clone() };
+        let mut known = Header::parse(&line).ok_or_else(not_a_journal)?.groups;
         let (mut length, mut n_lines) = (line.len() as u64, 1);
         let mut rows: Vec<Row> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
         let mut spoilt: Option<TableError> = None;
         loop {
             line.clear();
@@ -184,29 +227,44 @@ impl Journal {
             let number = n_lines + 1;
             match serde_json::from_slice::<Row>(&line) {
                 Err(source) => spoilt = Some(TableError::Json { path: path.clone(), line: number, source }),
-                Ok(row) => match row.get(ID_COLUMN).and_then(Value::as_str) {
-                    None => spoilt = Some(TableError::JournalRow { path: path.clone(), line: number }),
-                    Some(id) => {
-                        match places.get(id) {
-                            Some(&place) => rows[place] = row,
-                            None => {
-                                places.insert(id.to_owned(), rows.len());
-                                rows.push(row);
-                            }
-                        }
-                        length += line.len() as u64;
-                        n_lines = number;
-                    }
-                },
+                Ok(row) if row.contains_key(HEADER_KEY) => {
+                    known = Header::parse(&line).ok_or_else(not_a_journal)?.groups;
+                    (length, n_lines) = (length + line.len() as u64, number);
+                }
+                Ok(row) if !row.get(ID_COLUMN).is_some_and(Value::is_string) => {
+                    spoilt = Some(TableError::JournalRow { path: path.clone(), line: number });
+                }
+                Ok(row) => {
+                    rows.push(row);
+                    (length, n_lines) = (length + line.len() as u64, number);
+                }
             }
         }
-        (self.length, self.n_lines) = (length, n_lines);
-        Ok(rows)
+        check_groups(&path, &known, groups)?;
+        (self.length, self.n_lines, self.n_rows) = (length, n_lines, rows.len());
+        Ok((known, rows))
     }
 }
 
-fn header_line(header: &BTreeMap<String, String>) -> Vec<u8> {
-    let header = Header { veridiff_journal: 1, header: header.clone() };
+/// Whether a run with `groups` may add to a journal with the groups `known`.
+fn check_groups(path: &Path, known: &Groups, groups: &Groups) -> Result<(), TableError> {
+    let (mut different, mut missing) = (Vec::new(), Vec::new());
+    for (name, said) in known {
+        match groups.get(name) {
+            Some(says) => different.extend(differ(said, says, &TIME_KEYS)),
+            None => missing.push(name.clone()),
+        }
+    }
+    let path = path.to_owned();
+    match (different.is_empty(), missing.is_empty()) {
+        (true, true) => Ok(()),
+        (false, _) => Err(TableError::JournalHeader { path, different }),
+        (true, false) => Err(TableError::JournalGroups { path, missing }),
+    }
+}
+
+fn header_line(groups: &Groups) -> Vec<u8> {
+    let header = Header { veridiff_journal: FORMAT, groups: groups.clone() };
     let mut line = serde_json::to_vec(&header).expect("strings and a number have a JSON form");
     line.push(b'\n');
     line

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 
 use cell::{Cell, Kind};
 pub use error::{Difference, TableError};
-pub use journal::Journal;
+pub use journal::{Groups, Journal};
 pub use merge::{MergeSummary, SHARD_KEY, TIME_KEYS};
 
 /// One sample's values by column name.

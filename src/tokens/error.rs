@@ -39,6 +39,9 @@ pub enum TokensError {
         /// The template's name.
         template: String,
     },
+    /// An end was asked for of a model that does not say what its is.
+    #[error("neither the tokenizer nor the configuration of this model names the token that ends a text")]
+    NoEos,
     /// Nothing to score, or nothing to score it with.
     #[error("the {part} has no tokens in this vocabulary")]
     NoTokens {
@@ -57,9 +60,10 @@ impl TokensError {
             TokensError::TooLong { .. } => {
                 Some("raise --max-tokens, or choose a model with a longer context; the response is never cut".into())
             }
-            TokensError::TextTooLong { .. } => {
-                Some("raise --max-tokens where it is what limits; the text is never cut".into())
-            }
+            TokensError::TextTooLong { .. } => Some(
+                "the text is never cut; the model's positions are relative, so a larger --max-tokens lets it read more"
+                    .into(),
+            ),
             TokensError::Marker { .. } => Some("--prompt raw gives the diff as it is".into()),
             TokensError::TwoStacks { .. } => Some("leave --prompt out: each model then has its own".into()),
             TokensError::NoTokens { part: "prompt" } => {
@@ -68,6 +72,7 @@ impl TokensError {
             TokensError::NoTokens { .. } => {
                 Some("check that the text is what the model's tokenizer was made for".into())
             }
+            TokensError::NoEos => Some("leave --targets append-eos out".into()),
             TokensError::Tokenizer(_) => None,
         }
     }

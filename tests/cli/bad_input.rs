@@ -38,7 +38,7 @@ fn lines_that_are_no_samples_leave_the_others() {
             "line 3: field `diff` is empty",
             "line 4: field `text` is empty",
             "line 5: broken JSON at byte ",
-            "line 6: id `good` was used in line 1",
+            "1 samples have the id of an earlier one and are called `good-2` and so on",
             "line 7: field `text` is missing",
             "line 8: label is `2`, expected 1",
             "line 9: not UTF-8 at byte 31",
@@ -50,16 +50,45 @@ fn lines_that_are_no_samples_leave_the_others() {
             // the row that failed, with its own diff's line
             "row `count`: diff line 1: the hunk header promises 9 old and 2 new lines, found 2 old and 2 new",
             "1 failed",
-            "9 unreadable lines",
+            "8 unreadable lines",
         ],
     );
     let table = Table::read(&desk.path("out.jsonl")).unwrap();
     let text = |column: &str| table.strings(column).unwrap();
-    assert_eq!(text("id"), ["good", "count", "last"].map(|id| Some(id.to_owned())));
-    assert_eq!(text("status@llama_tied"), ["ok", "error", "ok"].map(|s| Some(s.to_owned())));
-    assert_eq!(text("row"), ["0", "1", "11"].map(|row| Some(row.to_owned())));
+    assert_eq!(text("id"), ["good", "count", "good-2", "last"].map(|id| Some(id.to_owned())));
+    assert_eq!(text("status@llama_tied"), ["ok", "error", "ok", "ok"].map(|s| Some(s.to_owned())));
+    assert_eq!(text("row"), ["0", "1", "5", "11"].map(|row| Some(row.to_owned())));
     assert!(text("error@llama_tied")[1].as_ref().unwrap().contains("produce it again"), "the row has the hint");
-    assert_eq!(table.numbers("logprob@llama_tied").unwrap().iter().filter(|v| v.is_some()).count(), 2);
+    assert_eq!(table.numbers("logprob@llama_tied").unwrap().iter().filter(|v| v.is_some()).count(), 3);
+}
+
+/// Files of several sources put together, or identical rows: nothing is lost, and every part and resumption agrees on the names.
+#[test]
+fn samples_that_share_an_id_are_told_apart() {
+    let desk = Desk::new();
+    let same = sample("a", DIFF, "renames b");
+    let input = same.clone() + &sample("b", DIFF, "x") + &same + &sample("a", "@@ -1,1 +1,1 @@\n-q\n+r", "adds r");
+    desk.write("in.jsonl", &input);
+    let says = "2 samples have the id of an earlier one and are called `a-2` and so on";
+    let ids = |output: &str| Table::read(&desk.path(output)).unwrap().strings("id").unwrap();
+    let named = |ids: &[&str]| ids.iter().map(|id| Some((*id).to_owned())).collect::<Vec<_>>();
+    let score = |more: &str| desk.score(&format!("--input in.jsonl --features uncertainty {more}"));
+    score("--output whole.csv").ends(0, &[says, "4 rows", "0 failed"]);
+    assert_eq!(ids("whole.csv"), named(&["a", "b", "a-2", "a-3"]));
+    for shard in ["1/2", "2/2"] {
+        score(&format!("--shard {shard} --output {}.csv", &shard[..1])).ends(0, &[says]);
+    }
+    assert_eq!(ids("2.csv"), named(&["b", "a-3"]));
+    desk.run_line("merge 2.csv 1.csv --output merged.csv").ends(0, &[]);
+    assert_eq!(desk.read("merged.csv"), desk.read("whole.csv"));
+    score("--limit 3 --output t.csv").ends(0, &["3 rows (3 now"]);
+    score("--output t.csv --resume").ends(0, &["4 rows (1 now"]);
+    assert_eq!(desk.read("t.csv"), desk.read("whole.csv"));
+    // identical rows have identical numbers
+    let logprob = Table::read(&desk.path("whole.csv")).unwrap().numbers("logprob@llama_tied").unwrap();
+    assert!(logprob[0] == logprob[2] && logprob[0] != logprob[3], "{logprob:?}");
+    let explain = desk.run_line(&format!("explain --model {} --input in.jsonl --id a-3 --json", fixture("llama_tied")));
+    assert!(explain.ends(0, &[]).stdout.contains("\"id\":\"a-3\""));
 }
 
 #[test]
@@ -339,7 +368,7 @@ fn messages_quote_no_raw_escapes() {
     let hostile = "\x1b[31m\u{202e}red";
     desk.write("in.jsonl", sample(hostile, DIFF, "t") + &sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
     let run = desk.score("--input in.jsonl");
-    run.ends(3, &["was used in line 1", "red"]);
+    run.ends(3, &["have the id of an earlier one", "red-2`"]);
     desk.write("one.jsonl", sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
     let failed = desk.score("--input one.jsonl");
     failed.ends(3, &["red`: diff line 1"]);

@@ -1,15 +1,9 @@
 //! Batches: formats, choosing samples, the journal, kills, shards.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    process::Stdio,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, process::Stdio};
 
 use serde_json::Value;
-use veridiff::table::{Journal, Table};
+use veridiff::table::{Groups, Journal, Table};
 
 use super::{DEMO, Desk, Run, fixture, sample};
 
@@ -210,24 +204,6 @@ fn several_models_have_columns_each() {
     assert_eq!(row["logprob@llama_tied"], row["logprob@other"]);
 }
 
-/// Starts a run, kills it (SIGKILL) once its journal holds `n` rows, and gives the rows it then holds.
-fn kill_after(desk: &Desk, output: &str, n: usize) -> usize {
-    let mut command = desk.command();
-    command.args(["score", "--model", &fixture("llama_tied"), "--input", "in.jsonl", "--output", output]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let journal = desk.path(&format!("{output}.journal.jsonl"));
-    let rows = || fs::read_to_string(&journal).map_or(0, |text| text.matches('\n').count().saturating_sub(1));
-    let start = Instant::now();
-    while rows() < n {
-        assert!(start.elapsed() < Duration::from_secs(60), "no {n} rows after a minute");
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be killed");
-        thread::sleep(Duration::from_millis(2));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    rows()
-}
-
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let desk = desk_with_demo();
@@ -235,7 +211,7 @@ fn a_killed_run_goes_on_where_it_was() {
         let ending = output.split_once('.').unwrap().1;
         let whole = format!("whole.{ending}");
         desk.score(&format!("--input in.jsonl --output {whole}")).ends(0, &[]);
-        let kept = kill_after(&desk, output, 5);
+        let kept = desk.kill_after(&format!("score --model {} --input in.jsonl", fixture("llama_tied")), output, 5);
         assert!((5..48).contains(&kept), "killed in the middle: {kept} rows");
         assert!(!desk.path(output).exists(), "no half table");
         let run = desk.score(&format!("--input in.jsonl --output {output} --resume --json"));
@@ -296,7 +272,7 @@ fn a_journal_is_not_overwritten_unasked() {
 #[test]
 fn a_run_that_goes_on_keeps_its_journal() {
     let desk = desk_with_demo();
-    let held = Journal::create(&desk.path(JOURNAL), &BTreeMap::new()).unwrap();
+    let held = Journal::create(&desk.path(JOURNAL), &Groups::new()).unwrap();
     let before = desk.read(JOURNAL);
     for how in ["--resume", "--overwrite"] {
         let run = desk.score(&format!("--input in.jsonl --limit 1 --output t.csv {how}"));

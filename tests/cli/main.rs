@@ -4,12 +4,15 @@ mod bad_input;
 mod batch;
 mod encoder_decoder;
 mod references;
+mod resume;
 mod verbs;
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
 };
 
 use assert_cmd::Command;
@@ -97,6 +100,33 @@ impl Desk {
 
     fn run(&self, args: &[&str]) -> Run {
         self.run_with_stdin(args, "")
+    }
+
+    /// As [`Desk::run`], with arguments split at spaces.
+    fn run_line(&self, args: &str) -> Run {
+        self.run(&args.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Starts a `score`, kills it (SIGKILL) once the journal of its `output` has `n` lines of rows, and gives how many it then
+    /// has.
+    fn kill_after(&self, args: &str, output: &str, n: usize) -> usize {
+        let mut command = self.command();
+        command.args(args.split_whitespace()).args(["--output", output]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let journal = self.path(&format!("{output}.journal.jsonl"));
+        let rows = || {
+            let text = fs::read_to_string(&journal).unwrap_or_default();
+            text.lines().filter(|line| line.starts_with("{\"id\"")).count()
+        };
+        let start = Instant::now();
+        while rows() < n {
+            assert!(start.elapsed() < Duration::from_secs(60), "no {n} rows after a minute");
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be killed");
+            thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        rows()
     }
 
     /// `score` with the smallest model and `args`, split at spaces.

@@ -1,6 +1,9 @@
 //! `score` with encoders, a classifier and BLEU: columns, nulls, resumption, and what is refused.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
+use veridiff::table::Table;
 
 use super::{Desk, fixture};
 
@@ -73,6 +76,35 @@ fn the_papers_26_metrics_come_from_one_command() {
     }
 }
 
+/// With the two scorers that a laptop runs in place of the two large ones: every metric of every row that has a reference, and
+/// every metric but the reference's of one that has none, in a table too.
+#[test]
+fn every_metric_of_a_table_is_filled() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", samples(6));
+    let scorers = ["smollm2-135m=llama_tied", "qwen2.5-coder-0.5b=qwen3", "cct5=t5"];
+    let scorers = scorers.map(|scorer| scorer.split_once('=').unwrap());
+    let models: String = scorers.iter().map(|(name, folder)| format!(" --model {name}={}", fixture(folder))).collect();
+    let args = format!("score --input in.jsonl --preset paper-26{models} {}", stand_ins());
+    run(&desk, &format!("{args} --output t.parquet")).ends(0, &["6 rows", "0 failed"]);
+    let table = Table::read(&desk.path("t.parquet")).unwrap();
+    let per_scorer = ["logprob", "logit", "entropy", "attr_source", "attr_target", "attr_changed", "attr_unchanged"];
+    let of_scorers =
+        scorers.iter().flat_map(|(name, _)| per_scorer.iter().map(move |metric| format!("{metric}@{name}")));
+    let of_encoders = ["codebert", "codet5p-220m-bimodal", "codet5p-770m"].map(|name| format!("similarity@{name}"));
+    let of_references = ["bleu4", "nli_entailment@nli-deberta-v3-base"].map(str::to_owned);
+    let metrics: Vec<String> = of_scorers.chain(of_encoders).chain(of_references.clone()).collect();
+    assert_eq!(metrics.len(), 26);
+    for metric in metrics {
+        let values = table.numbers(&metric).unwrap();
+        // the fourth has no reference, the sixth a blank one
+        let empty: Vec<usize> = (0..6).filter(|&row| values[row].is_none()).collect();
+        assert_eq!(empty, if of_references.contains(&metric) { vec![3, 5] } else { vec![] }, "{metric}");
+        let distinct: BTreeSet<String> = values.iter().flatten().map(|value| format!("{value:e}")).collect();
+        assert!(distinct.len() > 1, "{metric} tells rows apart");
+    }
+}
+
 #[test]
 fn provenance_names_variants_and_fit_and_eval_cope_with_missing_references() {
     let desk = Desk::new();
@@ -125,13 +157,17 @@ fn shards_resumption_and_batches_do_not_change_the_numbers() {
     }
     run(&desk, "merge 1.jsonl 2.jsonl --output merged.jsonl").ends(0, &[]);
     assert_eq!(desk.text("merged.jsonl"), desk.text("whole.jsonl"));
-    // A run that was killed after four rows, the fifth half written.
+    // A run that was killed in its first, second and last source, a line half written.
     run(&desk, &format!("{args} --output cut.jsonl")).ends(0, &[]);
     let journal = desk.text("cut.jsonl.journal.jsonl");
-    let kept: Vec<&str> = journal.lines().take(5).collect();
-    desk.write("cut.jsonl.journal.jsonl", kept.join("\n") + "\n{\"id\": \"s4\", \"simi");
-    run(&desk, &format!("{args} --output cut.jsonl --resume")).ends(0, &["9 rows (5 now"]);
-    assert_eq!(desk.text("cut.jsonl"), desk.text("whole.jsonl"));
+    for (n_lines, n_rows) in [(5, 9), (1 + 9 + 4, 9), (1 + 4 * 9 + 6, 3)] {
+        let kept: Vec<&str> = journal.lines().take(n_lines).collect();
+        desk.write("cut.jsonl.journal.jsonl", kept.join("\n") + "\n{\"id\": \"s4\", \"simi");
+        let says = format!("9 rows ({n_rows} now");
+        run(&desk, &format!("{args} --output cut.jsonl --resume")).ends(0, &[&says]);
+        assert_eq!(desk.text("cut.jsonl"), desk.text("whole.jsonl"));
+        assert_eq!(desk.text("cut.jsonl.journal.jsonl"), journal, "nothing is computed twice");
+    }
     // A changed reference is another sample, a changed variant another table.
     desk.write("in.jsonl", samples(9).replacen("Please rename this variable. x \"", "Why?\"", 1));
     run(&desk, &format!("{args} --output cut.jsonl --resume")).ends(0, &["9 rows (1 now"]);

@@ -10,7 +10,7 @@ use std::{
 use candle_core::{DType, Device};
 use serde::{Deserialize, Deserializer};
 use veridiff::{
-    aggregate::aggregate,
+    aggregate::{TargetRule, aggregate},
     attribution::{AttributedFn, Attribution, Fold, Matrix, attribute},
     model::{
         decoder::Decoder,
@@ -142,12 +142,12 @@ pub fn check_case(decoder: &Decoder, case: &Case) {
             }
             assert_matrix(&what, &matrix, &case.attribution[name][kind]);
             let scores = &case.scores[name][kind];
-            let a = aggregate(&matrix, &case.changed_mask, &case.diff_scope_mask);
+            let a = aggregate(&matrix, &case.changed_mask, &case.diff_scope_mask, TargetRule::default());
             for (which, got, want) in [
                 ("source", a.source, scores.source),
                 ("changed", a.changed, scores.changed),
                 ("unchanged", a.unchanged, scores.unchanged),
-                ("target", a.target, scores.target),
+                ("target", a.target.unwrap(), scores.target),
             ] {
                 let bound = 1e-4 * want.abs() + 1e-7;
                 assert!((got - want).abs() <= bound, "{what}: {which} is {got}, want {want} within {bound:e}");

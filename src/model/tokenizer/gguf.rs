@@ -29,6 +29,7 @@ const MERGES: &str = "tokenizer.ggml.merges";
 const TOKEN_TYPE: &str = "tokenizer.ggml.token_type";
 const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
 const BOS: &str = "tokenizer.ggml.bos_token_id";
+const EOS: &str = "tokenizer.ggml.eos_token_id";
 
 /// The words of Llama 3; Qwen 2 has the same but for single digits.
 const LLAMA3_WORDS: &str = concat!(
@@ -39,6 +40,12 @@ const QWEN2_WORDS: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
+
+/// The token that ends a text, if the metadata name one that the tokenizer has.
+pub fn eos_of_gguf(content: &Content, tokenizer: &Tokenizer) -> Option<u32> {
+    let id = content.metadata.get(EOS)?.to_u32().ok()?;
+    tokenizer.id_to_token(id).map(|_| id)
+}
 
 /// The rule that splits a text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
