@@ -96,6 +96,7 @@ fn rows(signal: f64, style: bool, seed: u64) -> LabelledRows {
         labels,
         groups: Groups::new((0..n).map(|row| format!("g{:02}", row / per_group)).collect()),
         generators: (0..n).map(|row| Some(["a", "b", "c"][row % 3].to_owned())).collect(),
+        by: vec![],
         n_unlabelled: 0,
         n_incomplete: 0,
         ungrouped: false,
@@ -389,7 +390,7 @@ fn eval_prints_a_table_that_fits_and_the_same_as_data() {
     let table = std::fs::read_to_string(place.path("tables/eval.csv")).unwrap();
     // 4 predictors, each over all, 3 generators and their mean, twice
     assert_eq!(table.lines().count(), 1 + 4 * 10);
-    assert!(table.lines().all(|line| line.matches(',').count() == 14), "{table}");
+    assert!(table.lines().all(|line| line.matches(',').count() == 28), "{table}");
     assert!(table.contains("combination,combination,all,,240,"), "{table}");
     assert!(place.ok("eval --input table.csv --bootstrap 0 --format md").contains("| up | + |"));
     assert!(place.ok("eval --input table.csv --bootstrap 0 --format latex").contains("\\toprule"));
