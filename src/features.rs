@@ -39,6 +39,12 @@ impl Family {
             Family::Reference => "reference",
         }
     }
+
+    /// The family of a table's column, by its name before the `@`; none if the registry does not know it.
+    pub fn of_column(column: &str) -> Option<Family> {
+        let name = column.split('@').next().unwrap_or(column);
+        FEATURES.iter().find(|feature| feature.name == name).map(|feature| feature.family)
+    }
 }
 
 /// One feature.
@@ -264,6 +270,11 @@ impl FeatureSet {
 /// Whether a column without `@` is a feature's.
 pub fn is_plain_feature(column: &str) -> bool {
     FEATURES.iter().any(|f| matches!(f.origin, Origin::Texts) && f.name == column)
+}
+
+/// Whether a column is a feature that compares the text with the sample's reference.
+pub fn is_reference_based(column: &str) -> bool {
+    Family::of_column(column) == Some(Family::Reference)
 }
 
 /// A feature name that is not in the registry.

@@ -72,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let table = table.finish(provenance).map_err(Error::from)?;
 
     let features = choose_features(&table, &[])?;
-    let rows = labelled_rows(&table, &features)?;
+    let rows = labelled_rows(&table, &features, &[])?;
     let figures = EvalSettings { n_folds: 5, l2: DEFAULT_L2, bootstrap: Bootstrap { n_resamples: 2000, seed: 0 } };
     let evaluation = evaluate(&rows, figures).map_err(Error::from)?;
     print(&evaluation_page(&evaluation, if args.json { Format::Json } else { Format::Text }))?;

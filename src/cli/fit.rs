@@ -32,7 +32,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let table = args.rows.table()?;
-    let rows = args.rows.labelled(&table)?;
+    let rows = args.rows.labelled(&table, &[])?;
     let settings = FitSettings {
         eval: args.figures.settings(),
         where_clauses: args.rows.clauses.clone(),

@@ -63,10 +63,10 @@ impl RowArgs {
         filter_table(table, &clauses).with_context(|| self.place())
     }
 
-    /// The labelled rows of the table with the chosen features.
-    pub fn labelled(&self, table: &Table) -> anyhow::Result<LabelledRows> {
+    /// The labelled rows of the table with the chosen features, and the columns to give figures by.
+    pub fn labelled(&self, table: &Table, by: &[String]) -> anyhow::Result<LabelledRows> {
         let features = choose_features(table, &self.features).with_context(|| self.place())?;
-        labelled_rows(table, &features).with_context(|| self.place())
+        labelled_rows(table, &features, by).with_context(|| self.place())
     }
 
     /// Where an error about rows happened.

@@ -12,8 +12,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     DetectorError, EvalSettings, Figure, LabelledRows, Logistic, best_threshold,
-    evaluate::{Predictor, fold_notes, out_of_fold},
-    fit_logistic, roc_auc, sigmoid,
+    evaluate::fold_notes,
+    fit_logistic,
+    predictions::{Predictor, out_of_fold},
+    roc_auc, sigmoid,
 };
 
 /// The version of the detector file's schema that this program writes and reads.
@@ -136,7 +138,8 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
     let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
-    let held_out = out_of_fold(rows, Predictor::Combination, &folds, eval)?;
+    let all: Vec<usize> = (0..n_features).collect();
+    let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
     let out_of_fold = held_out.figure(rows, eval.bootstrap);
 
     let mut notes = notes(rows, &fitted);

@@ -4,13 +4,15 @@
 //! Who wrote a text already predicts its label, so a pooled figure rewards recognising a style. The mean of the AUCs
 //! within generators cannot be won that way, and leaving one generator out shows what carries over to a new one.
 
-use ndarray::Axis;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
-    Bootstrap, Detector, DetectorError, Interval, LabelledRows, Scored, auc_interval, best_threshold, fit_logistic,
-    grouped_folds, roc::mean, roc_auc,
+    Binning, Bootstrap, CalibrationBin, Comparison, Detector, DetectorError, Direction, Figure, GeneratorFigure,
+    Homogeneity, JointDistribution, LabelledRows, LikelihoodFit, MeanFigure, Overlap, RocPoint, StepwiseEvaluation,
+    calibration_bins, grouped_folds, homogeneity,
+    predictions::{Predictions, Predictor, by_generator, out_of_fold, pool},
+    roc_auc, roc_curve,
 };
 
 /// How an evaluation is made.
@@ -18,22 +20,10 @@ use super::{
 pub struct EvalSettings {
     /// Folds; at least 2.
     pub n_folds: usize,
-    /// L2 penalty of the logistic regression; see [`fit_logistic`].
+    /// L2 penalty of the logistic regression; see [`fit_logistic`](super::fit_logistic).
     pub l2: f64,
     /// Intervals. Its seed draws the folds too.
     pub bootstrap: Bootstrap,
-}
-
-/// Which way a feature points, as the training rows say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Higher values are more often hallucinated.
-    Higher,
-    /// Lower values are more often hallucinated.
-    Lower,
-    /// The folds' training rows disagree: the feature says little.
-    Mixed,
 }
 
 /// What is judged.
@@ -48,46 +38,6 @@ pub enum PredictorKind {
     Detector,
 }
 
-/// The figures of one predictor on one set of rows. Rates are 0 to 1.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
-    /// Rows with a prediction.
-    pub n: usize,
-    /// Hallucinated ones among them.
-    pub n_positive: usize,
-    /// Groups (diffs) among them.
-    pub n_groups: usize,
-    /// ROC-AUC; null when the rows have one class only.
-    pub auc: Option<f64>,
-    /// Its 95% interval; null when there is none to give.
-    pub interval: Option<Interval>,
-    /// Share of right verdicts at the threshold that is best on the training rows; null without rows.
-    pub accuracy: Option<f64>,
-    /// Share of the larger class: what always answering the same would score; null without rows.
-    pub majority: Option<f64>,
-}
-
-/// A figure with the generator whose rows it is about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct GeneratorFigure {
-    /// The generator's name.
-    pub generator: String,
-    /// Figures on its rows.
-    #[serde(flatten)]
-    pub figure: Figure,
-}
-
-/// Unweighted mean over the generators that have both classes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MeanFigure {
-    /// How many generators entered.
-    pub n_generators: usize,
-    /// Mean of their AUCs; null if none entered.
-    pub auc: Option<f64>,
-    /// Its 95% interval.
-    pub interval: Option<Interval>,
-}
-
 /// Figures when no row of a tested generator was trained on.
 ///
 /// For every generator and fold: trained on the *other* generators' rows *outside* the fold, tested on the generator's
@@ -100,6 +50,41 @@ pub struct LeaveOneOut {
     pub within_generators: MeanFigure,
     /// Each generator.
     pub per_generator: Vec<GeneratorFigure>,
+}
+
+/// The rows with one value in a column.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ValueFigure {
+    /// The value; null for rows without one.
+    pub value: Option<String>,
+    /// Figures on those rows.
+    #[serde(flatten)]
+    pub figure: Figure,
+}
+
+/// Figures by the values of a column of the user's choice, out of fold. With the hallucination's type or the language as
+/// the column, `n_positive` is the labels' distribution, `n_flagged` that of the rows called hallucinated and
+/// `n_true_positive` that of the hallucinations found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnFigures {
+    /// The column.
+    pub column: String,
+    /// Its values, sorted.
+    pub values: Vec<ValueFigure>,
+    /// Whether the share of hallucinated rows that are found (recall) differs between the values; null when it cannot
+    /// be told.
+    pub recall: Option<Homogeneity>,
+}
+
+/// What to draw a predictor's probabilities by.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curves {
+    /// The ROC curve.
+    pub roc: Vec<RocPoint>,
+    /// Reliability bins of equal width.
+    pub calibration_equal_width: Vec<CalibrationBin>,
+    /// Reliability bins of equally many rows.
+    pub calibration_equal_mass: Vec<CalibrationBin>,
 }
 
 /// Everything about one predictor.
@@ -121,6 +106,10 @@ pub struct PredictorEvaluation {
     pub per_generator: Vec<GeneratorFigure>,
     /// On generators left out of training; null with fewer than two generators, and for a detector.
     pub leave_one_generator_out: Option<LeaveOneOut>,
+    /// By each column that was asked for.
+    pub by: Vec<ColumnFigures>,
+    /// Null for features.
+    pub curves: Option<Curves>,
 }
 
 /// The whole evaluation.
@@ -144,22 +133,35 @@ pub struct Evaluation {
     pub predictors: Vec<PredictorEvaluation>,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
+    /// Sets of features against each other, where asked for; see [`compare_sets`](super::compare_sets).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// All features in one fit without a penalty, where asked for; see
+    /// [`fit_maximum_likelihood`](super::fit_maximum_likelihood).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coefficients: Option<LikelihoodFit>,
+    /// Features chosen by steps, where asked for; see [`evaluate_stepwise`](super::evaluate_stepwise).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stepwise: Option<StepwiseEvaluation>,
+    /// How far the rows that features rank highest are the same, where asked for; see
+    /// [`top_overlap`](super::top_overlap).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
+    /// Two features together, where asked for; see [`joint_distribution`](super::joint_distribution).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joint: Option<JointDistribution>,
 }
 
 /// Evaluates every single feature, and their combination last.
 ///
 /// # Errors
 /// [`DetectorError::OneClass`], [`DetectorError::TooFewRows`], [`DetectorError::TooFewGroups`], and those of
-/// [`fit_logistic`].
+/// [`fit_logistic`](super::fit_logistic).
 pub fn evaluate(rows: &LabelledRows, settings: EvalSettings) -> Result<Evaluation, DetectorError> {
-    require_both_classes(rows)?;
-    let n_features = rows.feature_names.len();
-    if rows.len() < n_features {
-        return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
-    }
-    let folds = grouped_folds(&rows.labels, &rows.groups, settings.n_folds, settings.bootstrap.seed)?;
-    let mut predictors: Vec<Predictor> = (0..n_features).map(Predictor::Feature).collect();
-    predictors.push(Predictor::Combination);
+    let folds = usable_folds(rows, settings)?;
+    let all: Vec<usize> = (0..rows.feature_names.len()).collect();
+    let mut predictors: Vec<Predictor> = all.iter().copied().map(Predictor::Feature).collect();
+    predictors.push(Predictor::Combination(&all));
     let predictors = predictors
         .par_iter()
         .map(|&predictor| evaluate_predictor(rows, predictor, &folds, settings))
@@ -181,12 +183,7 @@ pub fn apply_detector(
 ) -> Result<Evaluation, DetectorError> {
     require_both_classes(rows)?;
     let probabilities: Vec<f64> = rows.features.outer_iter().map(|row| detector.predict(&row.to_vec())).collect();
-    let predictions = Predictions {
-        flagged: probabilities.iter().map(|p| *p >= detector.threshold).collect(),
-        scores: probabilities,
-        rows: (0..rows.len()).collect(),
-        direction: None,
-    };
+    let predictions = Predictions::of_detector(probabilities, detector.threshold);
     let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
     let evaluated = PredictorEvaluation {
         name: detector.id().to_owned(),
@@ -197,6 +194,8 @@ pub fn apply_detector(
         within_generators,
         per_generator,
         leave_one_generator_out: None,
+        by: by_columns(rows, &predictions, settings.bootstrap),
+        curves: Some(curves(rows, &predictions)),
     };
     let mut evaluation = summary(rows, settings, vec![evaluated]);
     let seen = detector.n_training_rows_in(rows);
@@ -208,6 +207,16 @@ pub fn apply_detector(
         ));
     }
     Ok(evaluation)
+}
+
+/// The folds of rows that can be evaluated.
+pub(super) fn usable_folds(rows: &LabelledRows, settings: EvalSettings) -> Result<Vec<usize>, DetectorError> {
+    require_both_classes(rows)?;
+    let n_features = rows.feature_names.len();
+    if rows.len() < n_features {
+        return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
+    }
+    grouped_folds(&rows.labels, &rows.groups, settings.n_folds, settings.bootstrap.seed)
 }
 
 fn require_both_classes(rows: &LabelledRows) -> Result<(), DetectorError> {
@@ -257,6 +266,11 @@ fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<Predicto
         settings,
         predictors,
         notes,
+        comparison: None,
+        coefficients: None,
+        stepwise: None,
+        overlap: None,
+        joint: None,
     }
 }
 
@@ -277,117 +291,6 @@ pub(super) fn fold_notes(rows: &LabelledRows, folds: &[usize], n_folds: usize) -
         }
     }
     notes
-}
-
-/// Something that can be trained on some rows and score others.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Predictor {
-    /// A feature's column.
-    Feature(usize),
-    /// Logistic regression over all features.
-    Combination,
-}
-
-/// Scores of rows by predictors that did not see them in training.
-#[derive(Debug, Clone)]
-pub(super) struct Predictions {
-    /// Which rows have a prediction, ascending.
-    pub(super) rows: Vec<usize>,
-    /// Their scores; higher means more likely hallucinated.
-    pub(super) scores: Vec<f64>,
-    /// Whether each is called hallucinated.
-    flagged: Vec<bool>,
-    direction: Option<Direction>,
-}
-
-/// What training on one split gave for its test rows.
-struct SplitScores {
-    test: Vec<usize>,
-    scores: Vec<f64>,
-    flagged: Vec<bool>,
-    /// For a feature: its sign, and the training mean of the signed feature.
-    orientation: Option<(f64, f64)>,
-}
-
-/// Trains on `train` and scores `test`; `None` when training rows have one class only.
-fn train_and_score(
-    rows: &LabelledRows,
-    predictor: Predictor,
-    train: &[usize],
-    test: Vec<usize>,
-    l2: f64,
-) -> Result<Option<SplitScores>, DetectorError> {
-    let labels: Vec<bool> = train.iter().map(|&row| rows.labels[row]).collect();
-    if labels.iter().all(|label| *label) || !labels.contains(&true) {
-        return Ok(None);
-    }
-    let (train_scores, scores, orientation) = match predictor {
-        Predictor::Feature(column) => {
-            let of = |chosen: &[usize]| chosen.iter().map(|&r| rows.features[[r, column]]).collect::<Vec<f64>>();
-            let raw = of(train);
-            let sign = if roc_auc(&raw, &labels) >= Some(0.5) { 1.0 } else { -1.0 };
-            let signed = |values: Vec<f64>| values.into_iter().map(|x| sign * x).collect::<Vec<f64>>();
-            let train_scores = signed(raw);
-            let center = mean(train_scores.iter().copied()).unwrap_or(0.0);
-            (train_scores, signed(of(&test)), Some((sign, center)))
-        }
-        Predictor::Combination => {
-            let fitted = fit_logistic(rows.features.select(Axis(0), train).view(), &labels, l2)?;
-            let of = |chosen: &[usize]| {
-                chosen.iter().map(|&row| fitted.predict(&rows.features.row(row).to_vec())).collect::<Vec<f64>>()
-            };
-            (of(train), of(&test), None)
-        }
-    };
-    let threshold = best_threshold(&train_scores, &labels).map_or(f64::MAX, |threshold| threshold.value);
-    let flagged = scores.iter().map(|score| *score >= threshold).collect();
-    Ok(Some(SplitScores { test, scores, flagged, orientation }))
-}
-
-/// Trains and scores on every split (train, test) and pools the test rows.
-fn pool(
-    rows: &LabelledRows,
-    predictor: Predictor,
-    splits: impl Iterator<Item = (Vec<usize>, Vec<usize>)>,
-    l2: f64,
-) -> Result<Predictions, DetectorError> {
-    let mut parts = Vec::new();
-    for (train, test) in splits {
-        if !test.is_empty() {
-            parts.extend(train_and_score(rows, predictor, &train, test, l2)?);
-        }
-    }
-    let mut signs = parts.iter().filter_map(|part| part.orientation).map(|(sign, _)| sign);
-    let direction = signs.next().map(|first| match (first, signs.all(|sign| sign == first)) {
-        (_, false) => Direction::Mixed,
-        (sign, true) if sign > 0.0 => Direction::Higher,
-        _ => Direction::Lower,
-    });
-    let mut pooled = Vec::new();
-    for part in parts {
-        // Values of opposite signs share no scale until each is measured from its training mean. Where all splits agree,
-        // the feature itself is the score, and its AUC is the raw one or its mirror image.
-        let center = match (direction, part.orientation) {
-            (Some(Direction::Mixed), Some((_, center))) => center,
-            _ => 0.0,
-        };
-        let scores = part.scores.into_iter().map(|score| score - center);
-        pooled.extend(part.test.into_iter().zip(scores).zip(part.flagged));
-    }
-    pooled.sort_by_key(|((row, _), _)| *row);
-    let ((rows, scores), flagged) = pooled.into_iter().unzip();
-    Ok(Predictions { rows, scores, flagged, direction })
-}
-
-/// Every row scored by a predictor trained on the other folds.
-pub(super) fn out_of_fold(
-    rows: &LabelledRows,
-    predictor: Predictor,
-    folds: &[usize],
-    settings: EvalSettings,
-) -> Result<Predictions, DetectorError> {
-    let splits = (0..settings.n_folds).map(|fold| (0..rows.len()).partition(|&row| folds[row] != fold));
-    pool(rows, predictor, splits, settings.l2)
 }
 
 fn evaluate_predictor(
@@ -422,7 +325,9 @@ fn evaluate_predictor(
             let raw_auc = roc_auc(&rows.features.column(column).to_vec(), &rows.labels);
             (rows.feature_names[column].clone(), PredictorKind::Feature, raw_auc)
         }
-        Predictor::Combination => ("combination".to_owned(), PredictorKind::Combination, None),
+        Predictor::Combination(_) | Predictor::Stepwise(_) => {
+            ("combination".to_owned(), PredictorKind::Combination, None)
+        }
     };
     Ok(PredictorEvaluation {
         name,
@@ -433,82 +338,39 @@ fn evaluate_predictor(
         within_generators,
         per_generator,
         leave_one_generator_out,
+        by: by_columns(rows, &predictions, settings.bootstrap),
+        curves: (kind == PredictorKind::Combination).then(|| curves(rows, &predictions)),
     })
 }
 
-/// The figures within each generator, and the mean of their AUCs.
-fn by_generator(
-    rows: &LabelledRows,
-    predictions: &Predictions,
-    bootstrap: Bootstrap,
-) -> (MeanFigure, Vec<GeneratorFigure>) {
-    let parts: Vec<(String, Predictions)> = rows
-        .generator_names()
-        .into_iter()
-        .map(|generator| {
-            let part = predictions.only(|row| rows.generators[row].as_ref() == Some(&generator));
-            (generator, part)
-        })
-        .collect();
-    let figures: Vec<GeneratorFigure> = parts
-        .iter()
-        .map(|(generator, part)| GeneratorFigure { generator: generator.clone(), figure: part.figure(rows, bootstrap) })
-        .collect();
-    let aucs: Vec<f64> = figures.iter().filter_map(|g| g.figure.auc).collect();
-    let columns: Vec<(Vec<bool>, Vec<usize>, &[f64])> = parts
-        .iter()
-        .zip(&figures)
-        .filter(|(_, figure)| figure.figure.auc.is_some())
-        .map(|((_, part), _)| (part.labels(rows), rows.groups.of_rows(&part.rows), part.scores.as_slice()))
-        .collect();
-    let strata: Vec<Scored> =
-        columns.iter().map(|(labels, groups, scores)| Scored { scores, labels, groups }).collect();
-    let mean_figure = MeanFigure {
-        n_generators: aucs.len(),
-        auc: mean(aucs.iter().copied()),
-        interval: auc_interval(&strata, bootstrap),
-    };
-    (mean_figure, figures)
-}
-
-impl Predictions {
-    /// Those of the rows that `keep` accepts.
-    fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let kept: Vec<usize> = (0..self.rows.len()).filter(|&i| keep(self.rows[i])).collect();
-        Self {
-            rows: kept.iter().map(|&i| self.rows[i]).collect(),
-            scores: kept.iter().map(|&i| self.scores[i]).collect(),
-            flagged: kept.iter().map(|&i| self.flagged[i]).collect(),
-            direction: self.direction,
-        }
-    }
-
-    pub(super) fn labels(&self, rows: &LabelledRows) -> Vec<bool> {
-        self.rows.iter().map(|&row| rows.labels[row]).collect()
-    }
-
-    pub(super) fn figure(&self, rows: &LabelledRows, bootstrap: Bootstrap) -> Figure {
-        let labels = self.labels(rows);
-        let groups = rows.groups.of_rows(&self.rows);
-        let n = labels.len();
-        let n_positive = labels.iter().filter(|label| **label).count();
-        let n_right = labels.iter().zip(&self.flagged).filter(|(label, flagged)| label == flagged).count();
-        let rate = |count: usize| (n > 0).then(|| count as f64 / n as f64);
-        let auc = roc_auc(&self.scores, &labels);
-        let interval = auc.and_then(|_| {
-            auc_interval(&[Scored { scores: &self.scores, labels: &labels, groups: &groups }], bootstrap)
-        });
-        let mut distinct = groups;
+/// The figures by the values of each column that the rows carry.
+fn by_columns(rows: &LabelledRows, predictions: &Predictions, bootstrap: Bootstrap) -> Vec<ColumnFigures> {
+    let figures = |values: &[Option<String>]| -> Vec<ValueFigure> {
+        let mut distinct: Vec<&Option<String>> = values.iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
-        Figure {
-            n,
-            n_positive,
-            n_groups: distinct.len(),
-            auc,
-            interval,
-            accuracy: rate(n_right),
-            majority: rate(n_positive.max(n - n_positive)),
-        }
+        distinct
+            .into_iter()
+            .map(|value| ValueFigure {
+                value: value.clone(),
+                figure: predictions.only(|row| values[row] == *value).figure(rows, bootstrap),
+            })
+            .collect()
+    };
+    let of_column = |(column, values): &(String, Vec<Option<String>>)| {
+        let values = figures(values);
+        let recalls: Vec<(usize, usize)> =
+            values.iter().map(|v| (v.figure.n_positive, v.figure.n_true_positive)).collect();
+        ColumnFigures { column: column.clone(), values, recall: homogeneity(&recalls) }
+    };
+    rows.by.iter().map(of_column).collect()
+}
+
+fn curves(rows: &LabelledRows, predictions: &Predictions) -> Curves {
+    let labels = predictions.labels(rows);
+    Curves {
+        roc: roc_curve(&predictions.scores, &labels),
+        calibration_equal_width: calibration_bins(&predictions.scores, &labels, Binning::EqualWidth),
+        calibration_equal_mass: calibration_bins(&predictions.scores, &labels, Binning::EqualMass),
     }
 }

@@ -4,7 +4,7 @@ use linfa::{DatasetBase, traits::Fit};
 use linfa_logistic::LogisticRegression;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
-use super::DetectorError;
+use super::{DetectorError, cholesky::Cholesky};
 
 /// The default L2 penalty; see [`fit_logistic`]. The same as scikit-learn's default `C = 1`.
 pub const DEFAULT_L2: f64 = 1.0;
@@ -51,6 +51,16 @@ impl Scaling {
             }
         }
         Ok(scaling)
+    }
+
+    /// Rows `[n, F]` standardised.
+    pub(super) fn standardised(&self, features: ArrayView2<f64>) -> Array2<f64> {
+        let mut standardised = Array2::zeros(features.raw_dim());
+        for (row, mut out) in features.outer_iter().zip(standardised.outer_iter_mut()) {
+            let row = row.to_vec();
+            self.apply(&row).zip(out.iter_mut()).for_each(|(x, out)| *out = x);
+        }
+        standardised
     }
 
     /// One row standardised; a feature constant in training contributes nothing.
@@ -100,8 +110,9 @@ pub fn sigmoid(x: f64) -> f64 {
 /// Fits a logistic regression to rows `[n, F]` and their labels (true = positive).
 ///
 /// Features are standardised by these rows, then Σ_rows log-loss + (l2 / 2) · ‖coefficients‖² is minimised by
-/// linfa's L-BFGS and finished by Newton steps; the intercept is not penalised. `l2` = 1/C of scikit-learn's `LogisticRegression`. With `l2` = 0 and classes that a
-/// plane separates there is no optimum, which `converged` = false tells.
+/// linfa's L-BFGS and finished by Newton steps; the intercept is not penalised. `l2` = 1/C of scikit-learn's
+/// `LogisticRegression`. With `l2` = 0 and classes that a plane separates there is no optimum, which `converged` = false
+/// tells.
 ///
 /// # Errors
 /// [`DetectorError::OneClass`], [`DetectorError::Penalty`], [`DetectorError::Overflow`], or
@@ -119,15 +130,12 @@ pub fn fit_logistic(features: ArrayView2<f64>, labels: &[bool], l2: f64) -> Resu
         return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
     }
     let scaling = Scaling::fit(features)?;
-    let mut standardised = Array2::zeros(features.raw_dim());
-    for (row, mut out) in features.outer_iter().zip(standardised.outer_iter_mut()) {
-        let row = row.to_vec();
-        scaling.apply(&row).zip(out.iter_mut()).for_each(|(x, out)| *out = x);
-    }
+    let standardised = scaling.standardised(features);
 
     let n = labels.len() as f64;
     let dataset = DatasetBase::new(standardised, Array1::from(labels.to_vec()));
-    let mut weights = rough_weights(&dataset, l2)?;
+    // without a feature there is nothing for the solver to weigh; Newton steps find the intercept
+    let mut weights = if features.ncols() == 0 { Array1::zeros(1) } else { rough_weights(&dataset, l2)? };
     if weights.iter().any(|w| !w.is_finite()) {
         weights.fill(0.0);
     }
@@ -197,7 +205,8 @@ impl Objective {
         let mut gradient = self.gradient(weights);
         for _ in 0..50 {
             // no step where the curvature vanishes: classes apart without a penalty, or equal columns without one
-            let Some(step) = solve_positive_definite(self.hessian(weights), gradient.clone()) else { return };
+            let Some(factor) = Cholesky::new(self.hessian(weights)) else { return };
+            let step = factor.solve(gradient.clone());
             let shrunk = (0..30).map(|halvings| 0.5f64.powi(halvings)).find_map(|fraction| {
                 let candidate = &*weights - &(&step * fraction);
                 let at_candidate = self.gradient(&candidate);
@@ -209,33 +218,6 @@ impl Objective {
             }
         }
     }
-}
-
-/// Solves `a · x = b` for a symmetric positive definite `a` by Cholesky's method; `None` if it is not.
-fn solve_positive_definite(mut a: Array2<f64>, mut b: Array1<f64>) -> Option<Array1<f64>> {
-    let n = b.len();
-    for j in 0..n {
-        for i in j..n {
-            let dot: f64 = (0..j).map(|k| a[[i, k]] * a[[j, k]]).sum();
-            let rest = a[[i, j]] - dot;
-            if i > j {
-                a[[i, j]] = rest / a[[j, j]];
-            } else if rest > 1e-13 * a[[j, j]] {
-                a[[j, j]] = rest.sqrt();
-            } else {
-                return None;
-            }
-        }
-    }
-    for i in 0..n {
-        let dot: f64 = (0..i).map(|k| a[[i, k]] * b[k]).sum();
-        b[i] = (b[i] - dot) / a[[i, i]];
-    }
-    for i in (0..n).rev() {
-        let dot: f64 = (i + 1..n).map(|k| a[[k, i]] * b[k]).sum();
-        b[i] = (b[i] - dot) / a[[i, i]];
-    }
-    Some(b)
 }
 
 /// The largest absolute value; infinite if one is NaN.
@@ -350,15 +332,6 @@ mod tests {
         assert!(matches!(fit_logistic(x.view(), &[true, false], -1.0), Err(DetectorError::Penalty { .. })));
         let huge = array![[-1e300], [1e300]];
         assert!(matches!(fit_logistic(huge.view(), &[true, false], 1.0), Err(DetectorError::Overflow { column: 0 })));
-    }
-
-    #[test]
-    fn positive_definite_systems_are_solved_and_others_refused() {
-        // [[4, 2], [2, 3]] · [1, -2] = [0, -4]
-        let x = solve_positive_definite(array![[4.0, 2.0], [2.0, 3.0]], array![0.0, -4.0]).unwrap();
-        assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] + 2.0).abs() < 1e-15, "{x}");
-        assert!(solve_positive_definite(array![[1.0, 1.0], [1.0, 1.0]], array![1.0, 1.0]).is_none());
-        assert!(solve_positive_definite(array![[-1.0]], array![1.0]).is_none());
     }
 
     #[test]

@@ -4,31 +4,67 @@
 //! |---|---|
 //! | `rows.rs` | a feature table -> labelled rows: which rows, which features, which groups |
 //! | `folds.rs` | groups, and cross-validation folds that never split one |
-//! | `roc.rs` | ROC-AUC, its interval, thresholds |
-//! | `logistic.rs` | scaling and logistic regression |
+//! | `roc.rs` | ROC-AUC, its bootstrap interval, thresholds |
+//! | `delong.rs` | the AUC's standard error, the test of two AUCs on the same rows |
+//! | `curves.rs` | the ROC curve, average precision |
+//! | `calibration.rs` | Brier score, calibration error, reliability bins |
+//! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
+//! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
+//! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
+//! | `stepwise.rs` | choice of features by Akaike's criterion |
+//! | `distributions.rs`, `cholesky.rs` | what these stand on |
+//! | `predictions.rs` | scores of rows that were not trained on, and every figure of them |
+//! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
+//! | `complementarity.rs` | whether features flag the same rows |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
 //! | `artefact.rs` | the fitted detector as a file |
 //!
 //! A label of 1 (hallucinated) is the positive class everywhere.
 
 mod artefact;
+mod calibration;
+mod cholesky;
+mod compare;
+mod complementarity;
+mod correlation;
+mod curves;
+mod delong;
+mod distributions;
 mod evaluate;
 mod folds;
 mod logistic;
+mod maximum_likelihood;
+mod predictions;
 mod roc;
 mod rows;
+mod stepwise;
 
 use std::path::PathBuf;
 
 pub use artefact::{Detector, Feature, Fit, FitSettings, SCHEMA_VERSION, Training, fit_detector};
+pub use calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
+pub use compare::{
+    Chosen, Comparison, NamedSet, PairTest, SetEvaluation, StepwiseEvaluation, coefficients, compare_sets,
+    evaluate_stepwise, standard_sets,
+};
+pub use complementarity::{
+    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, joint_distribution, top_overlap,
+};
+pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
+pub use curves::{RocPoint, average_precision, roc_curve};
+pub use delong::{Delong, PairedDelong, delong, paired_delong};
+pub use distributions::holm;
 pub use evaluate::{
-    Direction, EvalSettings, Evaluation, Figure, GeneratorFigure, LeaveOneOut, MeanFigure, PredictorEvaluation,
-    PredictorKind, apply_detector, evaluate,
+    ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,
+    apply_detector, evaluate,
 };
 pub use folds::{Groups, grouped_folds};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
-pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_interval, best_threshold, roc_auc};
+pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
+pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
+pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
+pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};
 
 /// The most names an error lists.
 const LISTED: usize = 30;
@@ -125,6 +161,24 @@ pub enum DetectorError {
         /// The column's values.
         known: Vec<String>,
     },
+    /// A column to give figures by that is not there.
+    #[error("the table has no column `{column}` to give figures by")]
+    ByColumn {
+        /// What was asked for.
+        column: String,
+        /// The table's columns.
+        known: Vec<String>,
+    },
+    /// A column to give figures by with too many values.
+    #[error("column `{column}` has {n_values} values, expected at most {most} to give figures by")]
+    ByTooManyValues {
+        /// What was asked for.
+        column: String,
+        /// Its distinct values.
+        n_values: usize,
+        /// The most there may be.
+        most: usize,
+    },
     /// No row passes the `--where` clauses.
     #[error("no row passes `{}`", clauses.join("` and `"))]
     NoRows {
@@ -218,8 +272,9 @@ impl DetectorError {
                 Some(format!("the table's features: {}", list(known)))
             }
             WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
-            WhereColumn { known, .. } => Some(format!("columns: {}", list(known))),
+            WhereColumn { known, .. } | ByColumn { known, .. } => Some(format!("columns: {}", list(known))),
             WhereValue { column, known, .. } => Some(format!("values of `{column}`: {}", list(known))),
+            ByTooManyValues { .. } => Some("choose a column that sorts the rows, such as `language`".into()),
             NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
             TooFewGroups { n_folds: 0 | 1, .. } => Some("ask for at least two folds".into()),
             TooFewGroups { .. } => Some("lower `--folds`, or label samples of more diffs".into()),

@@ -101,6 +101,24 @@ pub struct Scored<'a> {
 /// # Panics
 /// If the slices of a stratum differ in length.
 pub fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval> {
+    resampled(strata, bootstrap, |aucs| mean(aucs.iter().flatten().copied()))
+}
+
+/// 95% bootstrap interval of the AUC of `scored` minus that of `other` scores of the same rows, whole groups drawn as by
+/// [`auc_interval`]; `None` likewise.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn auc_difference_interval(scored: Scored, other: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
+    resampled(&[scored, Scored { scores: other, ..scored }], bootstrap, |aucs| Some(aucs[0]? - aucs[1]?))
+}
+
+/// The percentile interval of a figure of the strata's AUCs over resamples of groups.
+fn resampled(
+    strata: &[Scored],
+    bootstrap: Bootstrap,
+    figure: impl Fn(&[Option<f64>]) -> Option<f64>,
+) -> Option<Interval> {
     let mut present: Vec<usize> = strata.iter().flat_map(|s| s.groups).copied().collect();
     present.sort_unstable();
     present.dedup();
@@ -126,7 +144,7 @@ pub fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval>
         for _ in 0..present.len() {
             weights[rng.random_range(0..present.len())] += 1;
         }
-        figures.extend(mean(ranked.iter().filter_map(|rows| rows.auc(&weights))));
+        figures.extend(figure(&ranked.iter().map(|rows| rows.auc(&weights)).collect::<Vec<_>>()));
     }
     if figures.is_empty() || 2 * figures.len() < bootstrap.n_resamples {
         return None;
@@ -247,6 +265,21 @@ mod tests {
         // Standard errors differ by sqrt(100) = 10; a factor 4 is safe on both sides.
         assert!(width(&groups) > 4.0 * width(&rows), "{} against {}", width(&groups), width(&rows));
         assert_eq!(width(&groups), width(&groups), "the same seed gives the same interval");
+    }
+
+    #[test]
+    fn a_difference_of_two_scores_is_resampled_together() {
+        let scores: Vec<f64> = (0..60).map(|i| f64::from(i * 37 % 61)).collect();
+        let labels: Vec<bool> = (0..60).map(|i| i * 37 % 61 > 30 || i % 9 == 0).collect();
+        let groups: Vec<usize> = (0..60).map(|i| i / 2).collect();
+        let scored = Scored { scores: &scores, labels: &labels, groups: &groups };
+        let bootstrap = Bootstrap { n_resamples: 300, seed: 1 };
+        let same = auc_difference_interval(scored, &scores, bootstrap).unwrap();
+        assert_eq!((same.low, same.high), (0.0, 0.0), "apart, two intervals would not cancel");
+        let noise: Vec<f64> = (0..60).map(|i| f64::from(i * 7 % 11)).collect();
+        let better = auc_difference_interval(scored, &noise, bootstrap).unwrap();
+        let worse = auc_difference_interval(Scored { scores: &noise, ..scored }, &scores, bootstrap).unwrap();
+        assert!(better.low > 0.0 && worse.high < 0.0, "{better:?} {worse:?}");
     }
 
     #[test]

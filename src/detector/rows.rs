@@ -174,6 +174,8 @@ pub struct LabelledRows {
     pub groups: Groups,
     /// Who wrote each text, where known.
     pub generators: Vec<Option<String>>,
+    /// Columns to give figures by, each with a value for every row that has one.
+    pub by: Vec<(String, Vec<Option<String>>)>,
     /// Rows left out because they have no label.
     pub n_unlabelled: usize,
     /// Labelled rows left out because a chosen feature is missing.
@@ -198,6 +200,28 @@ impl LabelledRows {
         self.labels.iter().filter(|label| **label).count()
     }
 
+    /// The columns of `features` that patterns choose, in the patterns' order, each once; patterns as for
+    /// [`choose_features`].
+    ///
+    /// # Errors
+    /// [`DetectorError::UnknownFeature`] for a pattern that matches nothing.
+    pub fn columns(&self, patterns: &[String]) -> Result<Vec<usize>, DetectorError> {
+        let mut columns: Vec<usize> = Vec::new();
+        for pattern in patterns {
+            let matches = |name: &String| glob(pattern, name) || glob(pattern, name.split('@').next().unwrap_or(name));
+            let found: Vec<usize> =
+                (0..self.feature_names.len()).filter(|&column| matches(&self.feature_names[column])).collect();
+            if found.is_empty() {
+                let known = self.feature_names.clone();
+                return Err(DetectorError::UnknownFeature { pattern: pattern.clone(), known });
+            }
+            columns.extend(found);
+        }
+        let mut seen = vec![false; self.feature_names.len()];
+        columns.retain(|&column| !std::mem::replace(&mut seen[column], true));
+        Ok(columns)
+    }
+
     /// The generators' names, sorted.
     pub fn generator_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.generators.iter().flatten().cloned().collect();
@@ -207,12 +231,17 @@ impl LabelledRows {
     }
 }
 
-/// Takes the labelled rows with a value for every feature out of a table.
+/// Most values of a column that figures are given by; more would make a table that nobody reads.
+const MOST_VALUES: usize = 100;
+
+/// Takes the labelled rows with a value for every feature out of a table, and with them the columns `by` that figures
+/// are wanted by.
 ///
 /// # Errors
-/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MissingFeature`] for a column that is
-/// not there, [`DetectorError::NoCompleteRows`]; the table's own for a column that is not numeric.
-pub fn labelled_rows(table: &Table, features: &[String]) -> Result<LabelledRows> {
+/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MissingFeature`] for a feature that is
+/// not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
+/// table's own for a feature that is not numeric.
+pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Result<LabelledRows> {
     let n_rows = table.n_rows();
     let labels = if has(table, "label") { table.numbers("label")? } else { vec![None; n_rows] };
     for (row, label) in labels.iter().enumerate() {
@@ -256,6 +285,7 @@ pub fn labelled_rows(table: &Table, features: &[String]) -> Result<LabelledRows>
             (None, None) => format!("row {row}"),
         })
         .collect();
+    let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_>>()?;
     Ok(LabelledRows {
         feature_names: features.to_vec(),
         features: Array2::from_shape_fn((usable.len(), features.len()), |(i, j)| {
@@ -264,10 +294,31 @@ pub fn labelled_rows(table: &Table, features: &[String]) -> Result<LabelledRows>
         labels: usable.iter().map(|&row| labels[row] == Some(1.0)).collect(),
         groups: Groups::new(group_names),
         generators: usable.iter().map(|&row| generators[row].clone()).collect(),
+        by,
         n_unlabelled: n_rows - n_labelled,
         n_incomplete: n_labelled - usable.len(),
         ungrouped: !has(table, "group"),
     })
+}
+
+/// A column's values in the usable rows.
+fn by_column(table: &Table, column: &str, usable: &[usize]) -> Result<(String, Vec<Option<String>>)> {
+    if !has(table, column) {
+        return Err(DetectorError::ByColumn { column: column.to_owned(), known: column_names(table) }.into());
+    }
+    let all = table.strings(column)?;
+    // an empty cell of a CSV is no value
+    let values: Vec<Option<String>> =
+        usable.iter().map(|&row| all[row].clone().filter(|value| !value.is_empty())).collect();
+    let mut distinct: Vec<&Option<String>> = values.iter().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() > MOST_VALUES {
+        let error =
+            DetectorError::ByTooManyValues { column: column.to_owned(), n_values: distinct.len(), most: MOST_VALUES };
+        return Err(error.into());
+    }
+    Ok((column.to_owned(), values))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! What a person looks at: tables and token-level views.
 
 pub mod explanation;
+mod statistics;
 pub mod tables;

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, TableComponent};
 use serde::Serialize;
 
+use super::statistics;
 use crate::detector::{Direction, Evaluation, Figure, Fit, Interval, MeanFigure, PredictorEvaluation, PredictorKind};
 
 /// How tables are written.
@@ -126,11 +127,11 @@ fn latex_escaped(text: &str) -> String {
     })
 }
 
-fn rate(value: Option<f64>) -> String {
+pub(super) fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
 }
 
-fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
+pub(super) fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
         Some(Interval { low, high }) => format!("{} [{low:.2}, {high:.2}]", rate(value)),
         None => rate(value),
@@ -138,7 +139,7 @@ fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
 }
 
 /// A number of any magnitude in few characters.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value.abs() {
         x if x != 0.0 && !(1e-3..1e6).contains(&x) => format!("{value:.3e}"),
         _ => format!("{value:.4}"),
@@ -161,21 +162,23 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// The scorer that all these feature names end in, if it is one.
-fn common_scorer<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn common_scorer<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut scorers = names.map(|name| name.split_once('@').map(|(_, scorer)| scorer));
     let first = scorers.next()??;
     scorers.all(|scorer| scorer == Some(first)).then_some(first)
 }
 
 /// A feature's name without the scorer that the title names.
-fn short<'a>(name: &'a str, scorer: Option<&str>) -> &'a str {
+pub(super) fn short<'a>(name: &'a str, scorer: Option<&str>) -> &'a str {
     scorer.and_then(|scorer| name.strip_suffix(scorer)?.strip_suffix('@')).unwrap_or(name)
 }
 
 /// An evaluation as a whole page in the given format. CSV has no place for the notes: print them elsewhere.
 pub fn evaluation_page(evaluation: &Evaluation, format: Format) -> String {
-    let grids = [predictor_grid(evaluation), generator_grid(evaluation)];
+    let mut grids = vec![predictor_grid(evaluation), generator_grid(evaluation)];
+    grids.extend(statistics::grids(evaluation));
     let grids = grids.iter().filter(|grid| !grid.is_empty());
+    let legend = |evaluation| legend(evaluation) + &statistics::legend(evaluation);
     match format {
         Format::Json => json(evaluation),
         Format::Csv => evaluation_csv(evaluation),
@@ -315,24 +318,31 @@ fn generator_grid(evaluation: &Evaluation) -> Grid {
 fn evaluation_csv(evaluation: &Evaluation) -> String {
     let mut csv = String::from(
         "predictor,kind,scope,generator,n,n_positive,n_groups,n_generators,auc,auc_low,auc_high,accuracy,majority,\
-         direction,raw_auc\n",
+         direction,raw_auc,value,auc_in_sample,accuracy_in_sample,standard_error,delong_low,delong_high,\
+         average_precision,n_flagged,n_true_positive,r,r_p,brier,ece_equal_width,ece_equal_mass\n",
     );
     for predictor in &evaluation.predictors {
-        let mut figure = |scope: &str, generator: &str, figure: &Figure| {
+        let mut figure = |scope: &str, [generator, value]: [&str; 2], figure: &Figure| {
             let counts = [figure.n, figure.n_positive, figure.n_groups].map(|count| count.to_string());
             let rates = [cell(figure.accuracy), cell(figure.majority)];
-            push_csv(&mut csv, predictor, [scope, generator], counts, "", (figure.auc, figure.interval), rates);
+            let auc = (figure.auc, figure.interval);
+            push_csv(&mut csv, predictor, [scope, generator], counts, "", auc, rates, more_cells(value, figure));
         };
-        figure("all", "", &predictor.overall);
-        predictor.per_generator.iter().for_each(|g| figure("generator", &g.generator, &g.figure));
+        figure("all", ["", ""], &predictor.overall);
+        predictor.per_generator.iter().for_each(|g| figure("generator", [&g.generator, ""], &g.figure));
         if let Some(left_out) = &predictor.leave_one_generator_out {
-            figure("left_out_all", "", &left_out.pooled);
-            left_out.per_generator.iter().for_each(|g| figure("left_out_generator", &g.generator, &g.figure));
+            figure("left_out_all", ["", ""], &left_out.pooled);
+            left_out.per_generator.iter().for_each(|g| figure("left_out_generator", [&g.generator, ""], &g.figure));
+        }
+        for column in &predictor.by {
+            let scope = format!("by {}", column.column);
+            column.values.iter().for_each(|v| figure(&scope, ["", v.value.as_deref().unwrap_or("")], &v.figure));
         }
         let mut mean = |scope: &str, mean: &MeanFigure| {
             let (blank, n) = ([(); 3].map(|()| String::new()), mean.n_generators.to_string());
             let rates = [(); 2].map(|()| String::new());
-            push_csv(&mut csv, predictor, [scope, ""], blank, &n, (mean.auc, mean.interval), rates);
+            let more = [(); 14].map(|()| String::new());
+            push_csv(&mut csv, predictor, [scope, ""], blank, &n, (mean.auc, mean.interval), rates, more);
         };
         mean("mean_within_generators", &predictor.within_generators);
         if let Some(left_out) = &predictor.leave_one_generator_out {
@@ -342,6 +352,29 @@ fn evaluation_csv(evaluation: &Evaluation) -> String {
     csv
 }
 
+/// The cells from `value` on.
+fn more_cells(value: &str, figure: &Figure) -> [String; 14] {
+    let interval = figure.delong.and_then(|delong| delong.interval);
+    let calibration = figure.calibration;
+    [
+        value.to_owned(),
+        cell(figure.in_sample.and_then(|in_sample| in_sample.auc)),
+        cell(figure.in_sample.and_then(|in_sample| in_sample.accuracy)),
+        cell(figure.delong.map(|delong| delong.standard_error)),
+        cell(interval.map(|interval| interval.low)),
+        cell(interval.map(|interval| interval.high)),
+        cell(figure.average_precision),
+        figure.n_flagged.to_string(),
+        figure.n_true_positive.to_string(),
+        cell(figure.correlation.map(|correlation| correlation.r)),
+        cell(figure.correlation.and_then(|correlation| correlation.p)),
+        cell(calibration.map(|calibration| calibration.brier)),
+        cell(calibration.map(|calibration| calibration.ece_equal_width)),
+        cell(calibration.map(|calibration| calibration.ece_equal_mass)),
+    ]
+}
+
+#[expect(clippy::too_many_arguments, reason = "one argument for each run of cells")]
 fn push_csv(
     csv: &mut String,
     predictor: &PredictorEvaluation,
@@ -350,6 +383,7 @@ fn push_csv(
     n_generators: &str,
     (auc, interval): (Option<f64>, Option<Interval>),
     rates: [String; 2],
+    more: [String; 14],
 ) {
     let kind = match predictor.kind {
         PredictorKind::Feature => "feature",
@@ -367,6 +401,7 @@ fn push_csv(
     cells.extend([n_generators.into(), cell(auc), cell(interval.map(|i| i.low)), cell(interval.map(|i| i.high))]);
     cells.extend(rates);
     cells.extend([direction.into(), cell(predictor.raw_auc)]);
+    cells.extend(more);
     let cells: Vec<String> = cells.iter().map(|cell| csv_quoted(cell)).collect();
     let _ = writeln!(csv, "{}", cells.join(","));
 }
