@@ -41,8 +41,8 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 from arithmetic import DTYPES, Peaks, attribution_operations, scoring_operations  # noqa: E402
 from compare import (  # noqa: E402
-    AGGREGATES, MATRIX_ATOL, MATRIX_RANKS, MATRIX_RTOL, STEP_ATOL, array, rank_correlation, relative_differences,
-    worst_difference,
+    AGGREGATES, MATRIX_ATOL, MATRIX_RANKS, REAL_MATRIX_RTOL, STEP_ATOL, array, rank_correlation,
+    relative_differences, worst_difference,
 )
 from cost import cost_table, measure_cost, plot  # noqa: E402
 from gguf_reference import inseq_model, load_gguf, prompt_of, run_inseq, step_scores  # noqa: E402
@@ -157,7 +157,7 @@ def check_attribution(model, name, results, ids, n_prompt):
         got = with_normaliser(answer["step"], steps["normaliser_shift"])
         found[key] = {
             "rank_correlation": ranks,
-            "matrix": worst_difference(f"{what}: matrix", answer["attribution"], want, MATRIX_RTOL, MATRIX_ATOL),
+            "matrix": worst_difference(f"{what}: matrix", answer["attribution"], want, REAL_MATRIX_RTOL, MATRIX_ATOL),
             "step": max(worst_difference(f"{what}: {k}", got[k], steps[k], 0.0, STEP_ATOL) for k in STEP_NAMES),
         }
     return found
@@ -181,7 +181,7 @@ def measure_attribution(args, model, tokenizer, samples, veridiff, peaks):
             "seconds": seconds, "peaks": peak,
             "agreement": check_attribution(model, sample["id"], results, ids, n_prompt),
             "peak_rss_gb": {k: r["peak_rss_gb"] for k, r in results.items() if k.startswith("veridiff")},
-            "aggregates": {k.split()[1]: r["aggregates"] for k, r in results.items() if k in ("veridiff f32", "veridiff bf16")},
+            "aggregates": {d: results[f"veridiff {d}"]["aggregates"] for d in DTYPES if f"veridiff {d}" in results},
         }
         rows.append(row)
         print(
@@ -193,7 +193,7 @@ def measure_attribution(args, model, tokenizer, samples, veridiff, peaks):
 
 
 def measure_together(args, rows, samples, veridiff):
-    """All samples in one run of `score`, as they come in practice: seconds by dtype. The numbers must be those of `explain`."""
+    """All samples in one run of `score`, as they come in practice: seconds by dtype. Numbers must be those of `explain`."""
     together = {}
     for dtype in ("f32", "bf16") if args.bf16 else ("f32",):
         seconds, scored = veridiff.score([samples[row["id"]] for row in rows], "attribution", dtype, args.threads)

@@ -335,8 +335,7 @@ impl Scorer {
         let prompt_only = settings.denominator == Denominator::Source
             && settings.normalize
             && matches!(self.model, LanguageModel::EncoderDecoder(_));
-        // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep
-        let (prompt, scores, matrix) = rayon::scope(|_| -> Result<_> {
+        let run = || -> Result<_> {
             let prompt = match known {
                 Some(known) => known,
                 None => self.model.read(prompt, keep)?,
@@ -351,7 +350,10 @@ impl Scorer {
             }
             let matrix = attribution.matrix(settings.fold, settings.normalize);
             Ok((prompt, attribution.scores, Some(matrix)))
-        })?;
+        };
+        // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
+        // a GPU knows the thread that it was opened on
+        let (prompt, scores, matrix) = if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
         let counted = settings.counted(&encoding);
