@@ -5,8 +5,9 @@
 use ndarray::Array2;
 use serde_json::Value;
 use veridiff::detector::{
-    Binning, Estimate, FitStatus, Scored, StepAction, StepDirection, average_precision, calibration, calibration_bins,
-    delong, fit_maximum_likelihood, holm, homogeneity, paired_delong, pearson, point_biserial, roc_curve, stepwise,
+    Binning, Direction, Estimate, FitStatus, Groups, LabelledRows, Scored, StepAction, StepDirection,
+    average_precision, calibration, calibration_bins, delong, fit_maximum_likelihood, holm, homogeneity,
+    joint_distribution, paired_delong, pearson, point_biserial, roc_curve, stepwise, top_overlap,
 };
 
 /// Both sides sum some hundred terms near 1 in double precision, in other orders: differences stay below 1e-12. What is
@@ -204,5 +205,34 @@ fn stepwise_takes_the_steps_that_statsmodels_fits_say() {
             let aics = [&want["start_aic"], &want["aic"]].map(|aic| aic.as_f64().unwrap());
             assert_close(&name, &[got.start_aic, got.fit.aic], &aics);
         }
+    }
+}
+
+#[test]
+fn overlaps_and_joint_distributions_equal_pandas_and_numpy() {
+    for case in cases("complementarity") {
+        let (features, feature_names) = features(&case);
+        let n = features.nrows();
+        let rows = LabelledRows {
+            feature_names,
+            features,
+            labels: labels(&case),
+            groups: Groups::new((0..n).map(|row| row.to_string()).collect()),
+            generators: vec![None; n],
+            by: vec![],
+            n_unlabelled: 0,
+            n_incomplete: 0,
+            ungrouped: true,
+        };
+        let got = top_overlap(&rows, &[0, 1, 2], 0.25);
+        let lower: Vec<bool> = got.metrics.iter().map(|metric| metric.direction == Direction::Lower).collect();
+        assert_eq!(serde_json::to_value(lower).unwrap(), case["lower"]);
+        assert_eq!(got.metrics.iter().map(|metric| metric.n).collect::<Vec<_>>(), counts(&case["tops"]));
+        assert_eq!(serde_json::to_value(&got.regions).unwrap(), case["regions"]);
+
+        let got = joint_distribution(&rows, [0, 2], 7);
+        assert_close("x edges", &got.x_edges, &numbers(&case["x_edges"]));
+        assert_close("y edges", &got.y_edges, &numbers(&case["y_edges"]));
+        assert_eq!(serde_json::to_value([&got.negatives, &got.positives]).unwrap(), case["counts"]);
     }
 }

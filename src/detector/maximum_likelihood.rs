@@ -11,7 +11,6 @@ use super::{
     DetectorError, Scaling,
     cholesky::{Cholesky, independent_columns},
     distributions::{chi_squared_p, normal_p},
-    sigmoid,
 };
 
 /// Share of a feature's variance that the other features must leave unexplained for it to have a coefficient; a variance
@@ -188,8 +187,28 @@ pub fn fit_maximum_likelihood(
     assert_eq!(names.len(), features.ncols(), "one name a feature");
     let design = Design::new(features, labels)?;
     let columns = design.usable.clone();
-    let newton = design.maximise(&columns, None);
-    Ok(design.describe(&columns, &newton, names, groups))
+    let maximum = design.maximise(&columns, None, Precision::Coefficients);
+    Ok(design.describe(&columns, &maximum, names, groups))
+}
+
+/// How near to the maximum a fit must come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precision {
+    /// Log-likelihood to about 1e-9: the last step moved no row's log-odds by more than 1e-3, so the next would move them
+    /// by about 1e-6 and gain the square of that a row.
+    Criterion,
+    /// Coefficients to rounding.
+    Coefficients,
+}
+
+/// Rows at given weights.
+struct Fitted {
+    log_odds: Array1<f64>,
+    log_likelihood: f64,
+    /// Label minus probability.
+    residuals: Array1<f64>,
+    /// Square roots of p(1 − p).
+    deviations: Array1<f64>,
 }
 
 /// Rows ready to be fitted with any subset of their features.
@@ -245,25 +264,40 @@ impl Design {
         self.x.select(Axis(1), &with_ones)
     }
 
-    fn log_likelihood(&self, log_odds: &Array1<f64>) -> f64 {
-        // ln P(label) = −ln(1 + e^−m) with the margin m towards the label, stable at both ends
-        let of_row = |(eta, target): (&f64, &f64)| {
-            let margin = if *target == 1.0 { *eta } else { -eta };
-            margin.min(0.0) - (-margin.abs()).exp().ln_1p()
+    /// What these log-odds make of every row.
+    fn evaluate(&self, log_odds: Array1<f64>) -> Fitted {
+        let mut fitted = Fitted {
+            log_likelihood: 0.0,
+            residuals: Array1::zeros(log_odds.len()),
+            deviations: Array1::zeros(log_odds.len()),
+            log_odds,
         };
-        log_odds.iter().zip(&self.targets).map(of_row).sum()
+        for (i, (&eta, &target)) in fitted.log_odds.iter().zip(&self.targets).enumerate() {
+            // all from one exponential of −|η|, which can neither overflow nor cancel
+            let small = (-eta.abs()).exp();
+            let rarer = small / (1.0 + small); // the probability of the less likely class
+            let right = (eta >= 0.0) == (target == 1.0);
+            let miss = if right { rarer } else { 1.0 / (1.0 + small) };
+            fitted.residuals[i] = if target == 1.0 { miss } else { -miss };
+            fitted.deviations[i] = small.sqrt() / (1.0 + small);
+            fitted.log_likelihood -= small.ln_1p() + if right { 0.0 } else { eta.abs() };
+        }
+        fitted
     }
 
-    /// The information matrix Xᵀ · diag(p(1 − p)) · X at these log-odds.
-    fn information(x: &Array2<f64>, log_odds: &Array1<f64>) -> Array2<f64> {
-        let deviations = log_odds.mapv(|eta| (sigmoid(eta) * sigmoid(-eta)).sqrt());
-        let weighted = x * &deviations.insert_axis(Axis(1));
+    /// The information matrix Xᵀ · diag(p(1 − p)) · X.
+    fn information(x: &Array2<f64>, fitted: &Fitted) -> Array2<f64> {
+        let weighted = x * &fitted.deviations.view().insert_axis(Axis(1));
         weighted.t().dot(&weighted)
     }
 
-    /// Newton's method on the chosen features, which must be a subset of the usable ones; `start` is where to begin,
-    /// for example the maximum of a neighbouring set of features.
-    pub(super) fn maximise(&self, chosen: &[usize], start: Option<Array1<f64>>) -> Maximum {
+    /// Newton's method on the chosen features, which must be a subset of the usable ones. `start` is where to begin, for
+    /// example the maximum of a neighbouring set of features.
+    pub(super) fn maximise(&self, chosen: &[usize], start: Option<Array1<f64>>, precision: Precision) -> Maximum {
+        let last_step = match precision {
+            Precision::Criterion => 1e-3,
+            Precision::Coefficients => CONVERGED_STEP,
+        };
         let x = self.columns(chosen);
         let mut weights = start.unwrap_or_else(|| {
             let rate = self.targets.mean().unwrap_or(0.5);
@@ -271,16 +305,15 @@ impl Design {
             weights[chosen.len()] = (rate / (1.0 - rate)).ln();
             weights
         });
-        let mut log_odds = x.dot(&weights);
-        let mut log_likelihood = self.log_likelihood(&log_odds);
+        let mut fitted = self.evaluate(x.dot(&weights));
         let mut step = Array1::zeros(weights.len());
         let (mut status, mut iterations) = (FitStatus::NotConverged, 0);
         while iterations < MAX_ITERATIONS {
-            let gradient = x.t().dot(&(&self.targets - &log_odds.mapv(sigmoid)));
-            let Some(factor) = Cholesky::new(Self::information(&x, &log_odds)) else {
+            let gradient = x.t().dot(&fitted.residuals);
+            let Some(factor) = Cholesky::new(Self::information(&x, &fitted)) else {
                 // the columns are independent, so it is rows without a doubt left that make this singular
-                if log_odds.iter().any(|eta| eta.abs() > 10.0) {
-                    status = self.kind_of_separation(&log_odds);
+                if fitted.log_odds.iter().any(|eta| eta.abs() > 10.0) {
+                    status = self.kind_of_separation(&fitted);
                 }
                 break;
             };
@@ -289,29 +322,29 @@ impl Design {
             let largest_change = change.iter().fold(0.0f64, |largest, c| largest.max(c.abs()));
             let gain = gradient.dot(&step) / 2.0;
             if gain < FLAT && largest_change > FAR {
-                status = self.kind_of_separation(&log_odds);
+                status = self.kind_of_separation(&fitted);
                 break;
             }
-            // the likelihood is concave: some fraction of the step climbs, unless rounding hides the climb
-            let fraction = (0..30).map(|halvings| 0.5f64.powi(halvings)).find(|&fraction| {
-                let there = self.log_likelihood(&(&log_odds + &(&change * fraction)));
-                there > log_likelihood || (fraction == 1.0 && largest_change < 1e-3)
+            // The likelihood is concave: some fraction of the step climbs. Close to the maximum rounding hides the climb.
+            let climb = (0..30).map(|halvings| 0.5f64.powi(halvings)).find_map(|fraction| {
+                let there = self.evaluate(&fitted.log_odds + &(&change * fraction));
+                let climbs = there.log_likelihood > fitted.log_likelihood || largest_change < 1e-3;
+                climbs.then_some((fraction, there))
             });
-            let Some(fraction) = fraction else { break };
+            let Some((fraction, there)) = climb else { break };
             weights.scaled_add(fraction, &step);
-            log_odds = x.dot(&weights);
-            log_likelihood = self.log_likelihood(&log_odds);
+            fitted = there;
             iterations += 1;
-            if largest_change <= CONVERGED_STEP {
+            if largest_change <= last_step {
                 status = FitStatus::Converged;
                 break;
             }
         }
-        Maximum { status, weights, log_likelihood, iterations, step }
+        Maximum { status, weights, log_likelihood: fitted.log_likelihood, iterations, step }
     }
 
-    fn kind_of_separation(&self, log_odds: &Array1<f64>) -> FitStatus {
-        let right = log_odds.iter().zip(&self.targets).all(|(eta, target)| (*eta > 0.0) == (*target == 1.0));
+    fn kind_of_separation(&self, fitted: &Fitted) -> FitStatus {
+        let right = fitted.log_odds.iter().zip(&self.targets).all(|(eta, target)| (*eta > 0.0) == (*target == 1.0));
         if right { FitStatus::Separated } else { FitStatus::QuasiSeparated }
     }
 
@@ -332,7 +365,7 @@ impl Design {
             distinct.dedup();
             distinct.len()
         };
-        let log_likelihood_null = self.maximise(&[], None).log_likelihood;
+        let log_likelihood_null = self.maximise(&[], None, Precision::Coefficients).log_likelihood;
         let estimates = match maximum.status {
             FitStatus::Converged => self.estimates(chosen, maximum, groups, n_groups),
             _ => None,
@@ -387,9 +420,9 @@ impl Design {
         n_groups: usize,
     ) -> Option<Vec<Estimate>> {
         let x = self.columns(chosen);
-        let log_odds = x.dot(&maximum.weights);
-        let covariance = Cholesky::new(Self::information(&x, &log_odds))?.inverse();
-        let clustered = self.clustered_covariance(&x, &log_odds, &covariance, groups, n_groups);
+        let fitted = self.evaluate(x.dot(&maximum.weights));
+        let covariance = Cholesky::new(Self::information(&x, &fitted))?.inverse();
+        let clustered = Self::clustered_covariance(&x, &fitted, &covariance, groups, n_groups);
 
         // From standardised weights to those of the features as they are: a linear map, one row per coefficient.
         let k = chosen.len();
@@ -418,9 +451,8 @@ impl Design {
 
     /// The sandwich H⁻¹ · Σ_groups u · uᵀ · H⁻¹ with u the group's gradient, times G / (G − 1) · (n − 1) / (n − k).
     fn clustered_covariance(
-        &self,
         x: &Array2<f64>,
-        log_odds: &Array1<f64>,
+        fitted: &Fitted,
         covariance: &Array2<f64>,
         groups: &[usize],
         n_groups: usize,
@@ -429,13 +461,12 @@ impl Design {
         if n_groups < 2 || n <= k {
             return None;
         }
-        let residuals = &self.targets - &log_odds.mapv(sigmoid);
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&row| groups[row]);
         let mut meat = Array2::<f64>::zeros((k, k));
         for group in order.chunk_by(|&a, &b| groups[a] == groups[b]) {
             let mut gradient = Array1::<f64>::zeros(k);
-            group.iter().for_each(|&row| gradient.scaled_add(residuals[row], &x.row(row)));
+            group.iter().for_each(|&row| gradient.scaled_add(fitted.residuals[row], &x.row(row)));
             let column = gradient.insert_axis(Axis(1));
             meat += &column.dot(&column.t());
         }

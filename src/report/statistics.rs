@@ -59,7 +59,7 @@ fn quality_grid(evaluation: &Evaluation) -> Grid {
     let trained = evaluation.predictors.iter().any(|predictor| predictor.overall.in_sample.is_some());
     let mut heads = vec!["predictor", "AUC", "DeLong [95%]"];
     if trained {
-        heads.extend(["in sample:\nAUC", "\nacc."]);
+        heads.extend(["in sample\nAUC", "\nacc."]);
     }
     heads.extend(["AP", "r", "p", "Brier", "ECE", "ECE mass"]);
     let title = if trained {
@@ -95,15 +95,20 @@ fn quality_grid(evaluation: &Evaluation) -> Grid {
 /// What the heads of [`quality_grid`] mean.
 pub(super) fn legend(evaluation: &Evaluation) -> String {
     let brier = evaluation.predictors.last().and_then(|predictor| predictor.overall.calibration);
-    let base = brier.map_or_else(String::new, |c| {
-        format!(" (the share of hallucinated rows as every probability: {:.3})", c.brier_base_rate)
-    });
-    format!(
-        "DeLong: standard error with groups; AP: average precision (chance: {:.3}); r: point-biserial correlation, of a \
-         feature\nas stored, p takes rows for independent; Brier score{base};\nECE: calibration error in ten bins of equal \
-         width, or of equally many rows.\n",
+    let base = brier.map_or_else(String::new, |c| format!(" (base rate alone: {:.3})", c.brier_base_rate));
+    let mut text = format!(
+        "DeLong: standard error with groups; AP: average precision (by chance {:.3}); r: point-biserial\n\
+         correlation, of a feature as stored, its p for independent rows; Brier score{base};\n\
+         ECE: calibration error in ten bins of equal width, or of equally many rows.\n",
         evaluation.n_positive as f64 / evaluation.n.max(1) as f64
-    )
+    );
+    if evaluation.coefficients.is_some() || evaluation.stepwise.is_some() {
+        text.push_str(
+            "Coefficients: maximum likelihood on all rows, no penalty; p for independent rows, and with groups\n\
+             (sandwich); VIF: variance inflation. p-values after a choice of features do not know of the choice.\n",
+        );
+    }
+    text
 }
 
 fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
@@ -140,7 +145,7 @@ fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
 }
 
 fn set_grid(comparison: &Comparison) -> Grid {
-    let heads = ["set", "features", "AUC [95%]", "within [95%]", "acc.", "major.", "in sample:\nAUC", "\nacc."];
+    let heads = ["set", "features", "AUC [95%]", "within [95%]", "acc.", "major.", "in sample\nAUC", "\nacc."];
     let mut grid = Grid::new("Sets of features: logistic regression out of fold, and in sample (flattering)", &heads);
     for set in &comparison.sets {
         let (figure, within) = (&set.overall, &set.within_generators);
@@ -185,8 +190,8 @@ fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&dyn Fn(&str)
         FitStatus::NotConverged => "; NOT CONVERGED",
     };
     let title = format!(
-        "{what}, maximum likelihood on all {} rows{status}: AIC {:.1}, log-likelihood {:.2} (null {:.2}), McFadden {:.3}",
-        fit.n, fit.aic, fit.log_likelihood, fit.log_likelihood_null, fit.pseudo_r2
+        "{what}{status}: AIC {:.1}, log-likelihood {:.1} (null {:.1}), McFadden {:.3}",
+        fit.aic, fit.log_likelihood, fit.log_likelihood_null, fit.pseudo_r2
     );
     let mut heads = vec!["feature", "coefficient", "per sd", "SE", "z", "p", "p groups", "VIF"];
     if folds.is_some() {
@@ -248,7 +253,7 @@ fn choice_grid(stepwise: &StepwiseEvaluation, n_folds: usize) -> Grid {
         let n = stepwise.chosen.iter().find(|chosen| chosen.feature == feature).map_or(0, |chosen| chosen.n_folds);
         format!("{n} of {n_folds}")
     };
-    coefficient_grid("The chosen features (p-values do not know of the choice)", &stepwise.choice.fit, Some(&folds))
+    coefficient_grid("The chosen features", &stepwise.choice.fit, Some(&folds))
 }
 
 fn overlap_grid(overlap: &Overlap) -> Grid {

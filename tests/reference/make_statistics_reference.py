@@ -2,10 +2,10 @@
 
     python tests/reference/make_statistics_reference.py > tests/fixtures/statistics_reference.json
 
-Needs numpy, scipy, scikit-learn, statsmodels and MLstatkit. None of them has DeLong's variance for rows in groups, or
-stepwise selection: those are written out here, the first straight from its definition over all pairs, the second as a
-loop over statsmodels fits. Newton's method runs until coefficients change by less than 1e-10, so that the optimum is
-recorded and not where some solver stopped.
+Needs numpy, pandas, scipy, scikit-learn, statsmodels and MLstatkit. None of them has DeLong's variance for rows in
+groups, or stepwise selection: those are written out here, the first straight from its definition over all pairs, the
+second as a loop over statsmodels fits. Newton's method runs until coefficients change by less than 1e-10, so that the
+optimum is recorded and not where some solver stopped.
 """
 
 import json
@@ -14,6 +14,7 @@ import warnings
 from importlib.metadata import version
 
 import numpy as np
+import pandas as pd
 import statsmodels.api as sm
 from MLstatkit import Delong_test
 from scipy import stats
@@ -110,11 +111,14 @@ def likelihood_case(name, rng, n, k, n_groups):
     fit = logit(x, y)
     robust = logit(x, y, cov_type="cluster", cov_kwds={"groups": groups})
     design = np.column_stack([np.ones(n), x])
+    # statsmodels fits its null model loosely, to 1e-8: it is fitted here as the other is
+    null = logit(np.empty((n, 0)), y).llf
     return {"name": name, "features": x.tolist(), "labels": y.astype(int).tolist(), "groups": groups.tolist(),
             "coefficients": fit.params.tolist(), "standard_errors": fit.bse.tolist(), "z": fit.tvalues.tolist(),
             "p": fit.pvalues.tolist(), "clustered_standard_errors": robust.bse.tolist(),
-            "clustered_p": robust.pvalues.tolist(), "log_likelihood": fit.llf, "log_likelihood_null": fit.llnull,
-            "aic": fit.aic, "bic": fit.bic, "pseudo_r2": fit.prsquared, "likelihood_ratio_p": fit.llr_pvalue,
+            "clustered_p": robust.pvalues.tolist(), "log_likelihood": fit.llf, "log_likelihood_null": null,
+            "aic": fit.aic, "bic": fit.bic, "pseudo_r2": 1 - fit.llf / null,
+            "likelihood_ratio_p": stats.chi2.sf(2 * (fit.llf - null), k),
             "vif": [variance_inflation_factor(design, j + 1) for j in range(k)]}
 
 
@@ -150,12 +154,36 @@ def homogeneity_case(sets):
     return {"sets": sets, "chi_squared": chi2, "df": int(df), "p": p, "smallest_expected": expected.min()}
 
 
+def complementarity_case(rng, n):
+    """Three columns: two alike, one with many ties, pointing down."""
+    labels = rng.random(n) < 0.4
+    labels[:2] = [True, False]
+    a = rng.normal(size=n) + labels
+    columns = np.column_stack([a, a + rng.normal(size=n), np.round(rng.normal(size=n) - labels, 1) + 0.0])
+    frame = pd.DataFrame(columns)
+    turned = [roc_auc_score(labels, column) < 0.5 for column in columns.T]
+    tops = [set((frame[j].nsmallest if down else frame[j].nlargest)(n // 4, keep="all").index)
+            for j, down in enumerate(turned)]
+    regions = []
+    for chosen in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]):
+        others = set().union(*(tops[j] for j in range(3) if j not in chosen))
+        rows = set.intersection(*(tops[j] for j in chosen)) - others
+        regions.append({"metrics": chosen, "n": len(rows), "n_positive": int(labels[list(rows)].sum())})
+    counts = [np.histogram2d(columns[labels == label, 0], columns[labels == label, 2], bins=7,
+                             range=[(columns[:, j].min(), columns[:, j].max()) for j in (0, 2)])
+              for label in (False, True)]
+    return {"features": columns.tolist(), "labels": labels.astype(int).tolist(), "lower": turned,
+            "tops": [len(top) for top in tops], "regions": regions, "x_edges": counts[0][1].tolist(),
+            "y_edges": counts[0][2].tolist(), "counts": [c[0].astype(int).tolist() for c in counts]}
+
+
 warnings.simplefilter("error")  # a solver that stops early must not be recorded
 rng = np.random.default_rng(20240608)
 p_values = rng.random(7) ** 3
 json.dump({
     "made_by": "tests/reference/make_statistics_reference.py",
-    "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "statsmodels", "MLstatkit")},
+    "versions": {name: version(name)
+                 for name in ("numpy", "pandas", "scipy", "scikit-learn", "statsmodels", "MLstatkit")},
     "ranking": [
         ranking_case("no ties, rows independent", rng, 97, 1e6, 0),
         ranking_case("mostly ties, rows independent", rng, 84, 0.7, 0),
@@ -171,6 +199,7 @@ json.dump({
     ],
     "stepwise": [stepwise_case("seven features", rng, 150, 7), stepwise_case("nine features", rng, 300, 9)],
     "homogeneity": [homogeneity_case(sets) for sets in ([[30, 12], [25, 5], [11, 9]], [[3, 1], [2, 2]])],
+    "complementarity": [complementarity_case(rng, 83), complementarity_case(rng, 240)],
     "holm": {"p": p_values.tolist(), "adjusted": multipletests(p_values, method="holm")[1].tolist()},
 }, sys.stdout)
 print()
