@@ -88,7 +88,7 @@ pub fn homogeneity(sets: &[(usize, usize)]) -> Option<Homogeneity> {
         }
     }
     let df = sets.len() - 1;
-    Some(Homogeneity { chi_squared, df, p: chi_squared_p(chi_squared, df), smallest_expected })
+    Some(Homogeneity { chi_squared, df, p: chi_squared_p(chi_squared, df as f64), smallest_expected })
 }
 
 #[cfg(test)]

@@ -407,7 +407,7 @@ impl Design {
             bic: (n as f64).ln() * parameters - 2.0 * log_likelihood,
             pseudo_r2: 1.0 - log_likelihood / log_likelihood_null,
             likelihood_ratio_p: (!chosen.is_empty())
-                .then(|| chi_squared_p(2.0 * (log_likelihood - log_likelihood_null), chosen.len())),
+                .then(|| chi_squared_p(2.0 * (log_likelihood - log_likelihood_null), chosen.len() as f64)),
         }
     }
 

@@ -111,11 +111,14 @@ def likelihood_case(name, rng, n, k, n_groups):
     fit = logit(x, y)
     robust = logit(x, y, cov_type="cluster", cov_kwds={"groups": groups})
     design = np.column_stack([np.ones(n), x])
+    # statsmodels fits its null model loosely, to 1e-8: it is fitted here as the other is
+    null = logit(np.empty((n, 0)), y).llf
     return {"name": name, "features": x.tolist(), "labels": y.astype(int).tolist(), "groups": groups.tolist(),
             "coefficients": fit.params.tolist(), "standard_errors": fit.bse.tolist(), "z": fit.tvalues.tolist(),
             "p": fit.pvalues.tolist(), "clustered_standard_errors": robust.bse.tolist(),
-            "clustered_p": robust.pvalues.tolist(), "log_likelihood": fit.llf, "log_likelihood_null": fit.llnull,
-            "aic": fit.aic, "bic": fit.bic, "pseudo_r2": fit.prsquared, "likelihood_ratio_p": fit.llr_pvalue,
+            "clustered_p": robust.pvalues.tolist(), "log_likelihood": fit.llf, "log_likelihood_null": null,
+            "aic": fit.aic, "bic": fit.bic, "pseudo_r2": 1 - fit.llf / null,
+            "likelihood_ratio_p": stats.chi2.sf(2 * (fit.llf - null), k),
             "vif": [variance_inflation_factor(design, j + 1) for j in range(k)]}
 
 
