@@ -52,9 +52,8 @@ impl<'a> Batch<'a> {
         let most_together =
             if self.settings.features.needs_attribution() { MOST_TOGETHER_ATTRIBUTED } else { MOST_TOGETHER };
         let apart = units(samples, most_together);
-        let side_by_side = n_threads > 1
-            && apart.len() >= FEWEST_UNITS * n_threads
-            && self.scorer.model.device().is_cpu();
+        let side_by_side =
+            n_threads > 1 && apart.len() >= FEWEST_UNITS * n_threads && self.scorer.model.device().is_cpu();
         let together = if side_by_side { apart } else { units(samples, LOOK_AHEAD) };
         let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker

@@ -395,7 +395,7 @@ impl Footprint {
         };
         let mut in_flight = in_flight_of(per_sweep, per_chunk);
 
-        let mut plan = self.with(lengths, gradients, (per_chunk, per_sweep, in_flight));
+        let mut plan = self.with(lengths, gradients, limits, (per_chunk, per_sweep, in_flight));
         let Some(max) = limits.max_bytes else { return Ok(plan) };
         loop {
             // what one sample may have: the weights are there once, the rest is shared
@@ -419,12 +419,12 @@ impl Footprint {
                 let (largest, needed) = (plan.largest().clone(), plan.bytes());
                 return Err(PlanError::TooSmall { max, needed, largest, lengths });
             }
-            plan = self.with(lengths, gradients, (per_chunk, per_sweep, in_flight));
+            plan = self.with(lengths, gradients, limits, (per_chunk, per_sweep, in_flight));
         }
     }
 
     /// A plan with these targets per chunk and sweep, and chunks in flight.
-    fn with(&self, lengths: Lengths, gradients: bool, sizes: (usize, usize, usize)) -> Plan {
+    fn with(&self, lengths: Lengths, gradients: bool, limits: Limits, sizes: (usize, usize, usize)) -> Plan {
         let (per_chunk, per_sweep, in_flight) = sizes;
         let (s, n, t) = (lengths.visible() as u64, lengths.n_prompt as u64, lengths.n_response as u64);
         let gradient = s * self.widths().0 * self.element();

@@ -127,8 +127,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let run = Run { samples: &samples, sources, settings: &settings };
     let summary = match &args.output {
-        None => run.to_stdout()?,
-        Some(output) => run.to_table(output, provenance, &args)?,
+        None => run.into_stdout()?,
+        Some(output) => run.into_table(output, provenance, &args)?,
     };
     summary.tell(&args, n_unreadable)?;
     Ok(if summary.n_failed + n_unreadable > 0 { Outcome::SomeRowsFailed } else { Outcome::Done })
@@ -300,7 +300,7 @@ impl<'a> Run<'a> {
     }
 
     /// Rows are printed in the order of the input, each when it is complete and those before it are printed.
-    fn to_stdout(self) -> anyhow::Result<Summary> {
+    fn into_stdout(self) -> anyhow::Result<Summary> {
         let (mut summary, start) = (Summary::default(), Instant::now());
         let (mut parts, bar) = self.parts(Vec::new());
         let Run { samples, sources, settings } = self;
@@ -328,7 +328,7 @@ impl<'a> Run<'a> {
     }
 
     /// Each finished part goes to the journal at once; the table is made at the end.
-    fn to_table(self, output: &Path, provenance: BTreeMap<String, String>, args: &Args) -> anyhow::Result<Summary> {
+    fn into_table(self, output: &Path, provenance: BTreeMap<String, String>, args: &Args) -> anyhow::Result<Summary> {
         let path = journal_path(output);
         if args.overwrite {
             Journal::discard(&path).map_err(Error::from)?;
