@@ -3,9 +3,24 @@
 import copy
 import ctypes
 import importlib.util
+import math
 import time
 
 import torch
+
+
+def exact_matrix(model, ids, n_prompt):
+    """The normalised matrix `[N + T, T]` from one pass in float64, NaN where a target does not see."""
+    double = copy.deepcopy(model).double()
+    embedded = double.get_input_embeddings()(torch.tensor([ids])).detach().requires_grad_(True)
+    log_probs = double(inputs_embeds=embedded).logits[0].log_softmax(-1)
+    columns = []
+    for at in range(n_prompt, len(ids)):
+        (gradient,) = torch.autograd.grad(log_probs[at - 1, ids[at]], embedded, retain_graph=True)
+        column = (embedded * gradient)[0].detach().norm(dim=-1)
+        column[at:] = math.nan
+        columns.append(column / column[:at].sum())
+    return torch.stack(columns, dim=1).numpy()
 
 
 def mean_scores(logits, targets):
