@@ -162,8 +162,8 @@ def check_attribution(model, name, results, ids, n_prompt):
         if "bf16" in key:
             if not ranks >= MATRIX_RANKS:
                 raise SystemExit(f"{what}: rank correlation with Inseq's matrix {ranks:.5f}, below {MATRIX_RANKS}")
-            exact, rounded = ours["veridiff f32"]["aggregates"], answer["aggregates"]
-            moved = lambda k: float(max(relative_differences([rounded[k]], [exact[k]]), default=0.0))
+            whole, rounded = ours["veridiff f32"]["aggregates"], answer["aggregates"]
+            moved = lambda k: float(max(relative_differences([rounded[k]], [whole[k]]), default=0.0))
             found[key] = {"rank_correlation": ranks, "aggregates": {k: moved(k) for k in AGGREGATES}}
             continue
         got = with_normaliser(answer["step"], steps["normaliser_shift"])

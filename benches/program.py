@@ -42,6 +42,13 @@ class Veridiff:
             data.write_text(json.dumps(sample) + "\n", encoding="utf-8")
             return self.explain(data, sample["id"], **settings)
 
+    def run_score(self, data, options, threads=None):
+        """The summary of `score --json` with any options, and its peak memory in GB."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [self.program, "score", "--input", str(data), "--output", str(Path(folder) / "table.jsonl"), "--json"]
+            answer, peak = self._run([*command, *options], None, threads)
+        return json.loads(answer), peak
+
     def score(self, samples, features, dtype="f32", threads=None):
         """Seconds that `score` needs for samples, text handling included, and their rows; columns without the model."""
         with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +63,7 @@ class Veridiff:
         return summary["seconds"], [{key.split("@")[0]: value for key, value in row.items()} for row in rows]
 
     def _run(self, command, dtype, threads):
-        command = [*command, "--dtype", dtype, *(["--threads", str(threads)] if threads else [])]
+        command = [*command, *(["--dtype", dtype] if dtype else []), *(["--threads", str(threads)] if threads else [])]
         launched = [sys.executable, "-I", "-S", "-c", LAUNCHER, *command]
         env = dict(os.environ, NO_COLOR="1")
         done = subprocess.run(launched, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
