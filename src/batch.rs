@@ -28,8 +28,9 @@ const MOST_TOGETHER: usize = 32;
 /// The same with attribution, which takes many times as long as the prompt that is shared.
 const MOST_TOGETHER_ATTRIBUTED: usize = 4;
 
-/// Fewest units of samples per thread that are run side by side: with fewer, threads wait for the last one.
-const FEWEST_UNITS: usize = 4;
+/// Fewest units of samples per thread that are run side by side with attribution, which can use all threads for one sample:
+/// with fewer, threads wait long for the last one. Scores alone use one thread well, so that two units are enough.
+const FEWEST_UNITS_ATTRIBUTED: usize = 4;
 
 /// A model and what it shall compute.
 #[derive(Debug, Clone, Copy)]
@@ -48,14 +49,7 @@ impl<'a> Batch<'a> {
     /// On a CPU each thread has a sample of its own if there are many; a sample that is too large for its share of the memory
     /// has all threads. Neither changes a row.
     pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
-        let n_threads = rayon::current_num_threads();
-        let most_together =
-            if self.settings.features.needs_attribution() { MOST_TOGETHER_ATTRIBUTED } else { MOST_TOGETHER };
-        let apart = units(samples, most_together);
-        let side_by_side =
-            n_threads > 1 && apart.len() >= FEWEST_UNITS * n_threads && self.scorer.model.device().is_cpu();
-        let together = if side_by_side { apart } else { units(samples, LOOK_AHEAD) };
-        let n_workers = if side_by_side { n_threads.min(together.len()) } else { 1 };
+        let (together, n_workers) = self.units(samples);
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.
         let pools = (1..=n_workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
@@ -66,6 +60,28 @@ impl<'a> Batch<'a> {
                 self.one_by_one(samples, &[too_large], &mut done)
             }
             _ => self.one_by_one(samples, &together, &mut done),
+        }
+    }
+
+    /// How many of `samples` run at the same time.
+    pub fn n_side_by_side(&self, samples: &[&Sample]) -> usize {
+        self.units(samples).1
+    }
+
+    /// What a worker takes at once, and the number of workers.
+    fn units(&self, samples: &[&Sample]) -> (Vec<Vec<usize>>, usize) {
+        let n_threads = rayon::current_num_threads();
+        let (most_together, fewest) = if self.settings.features.needs_attribution() {
+            (MOST_TOGETHER_ATTRIBUTED, FEWEST_UNITS_ATTRIBUTED * n_threads)
+        } else {
+            (MOST_TOGETHER, 2)
+        };
+        let apart = units(samples, most_together);
+        if n_threads > 1 && apart.len() >= fewest && self.scorer.model.device().is_cpu() {
+            let n_workers = n_threads.min(apart.len());
+            (apart, n_workers)
+        } else {
+            (units(samples, LOOK_AHEAD), 1)
         }
     }
 

@@ -91,6 +91,17 @@ pub struct EncodeOptions {
     pub append_eos: Option<u32>,
 }
 
+impl EncodeOptions {
+    /// The tokenizer, reading special-token text as asked.
+    fn reading<'a>(&self, tokenizer: &'a Tokenizer) -> Cow<'a, Tokenizer> {
+        let mut tokenizer = Cow::Borrowed(tokenizer);
+        if tokenizer.get_encode_special_tokens() == self.parse_special {
+            tokenizer.to_mut().set_encode_special_tokens(!self.parse_special);
+        }
+        tokenizer
+    }
+}
+
 /// A prompt and a response as tokens. The vectors have one entry for each of the S = N + T tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
@@ -157,10 +168,7 @@ pub fn encode(
     if template.has_markers() {
         return Err(TokensError::TwoStacks { template: template.name().to_owned() });
     }
-    let mut tokenizer = Cow::Borrowed(tokenizer);
-    if tokenizer.get_encode_special_tokens() == options.parse_special {
-        tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
-    }
+    let tokenizer = options.reading(tokenizer);
     let joiner = fit::Joiner::new(&tokenizer, template, response)?;
     let room = options.max_tokens.map(|n| n.saturating_sub(usize::from(options.append_eos.is_some())));
     let fit::Fitted { prompt, mut joined, n_cut } = joiner.fit(diff.text(), room)?;

@@ -14,6 +14,7 @@
 //! the order of the input and their columns in that of the command line, so a table does not show in how many runs it was made.
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, HashMap},
     ops::ControlFlow,
     time::Instant,
@@ -30,7 +31,7 @@ use crate::{
     plan::{Footprint, Lengths, Limits, size},
     reference::{bleu::Bleu, entailment::ReferenceEntailment},
     sample::Sample,
-    scorer::{Prepared, Scorer, Settings},
+    scorer::{Prepared, Settings},
     similarity::Similarity,
     table::{Groups, ID_COLUMN, ROW_COLUMN, Row, SHARD_KEY},
 };
@@ -101,11 +102,14 @@ impl Source<'_> {
         }
     }
 
-    /// Computes the parts of all samples and calls `done` with each one's index and part. The source is gone afterwards.
+    /// Computes the parts of all samples, which together cost `cost`, and calls `done` with each one's index and part. The
+    /// source is gone afterwards. `clock` is set anew when its model is loaded.
     fn run<B>(
         self,
         samples: &[&Sample],
         settings: &Settings,
+        cost: u64,
+        clock: &Cell<Instant>,
         mut done: impl FnMut(usize, Row) -> ControlFlow<B>,
     ) -> anyhow::Result<ControlFlow<B>> {
         let mut one_by_one = |part: &dyn Fn(usize) -> Row| {
@@ -125,8 +129,10 @@ impl Source<'_> {
             }),
             Source::Scorer(prepared) => {
                 let scorer = scoring::load(*prepared)?;
-                tell_memory(&scorer, samples, settings);
-                Batch { scorer: &scorer, settings }.run(samples, done)
+                let batch = Batch { scorer: &scorer, settings };
+                tell_memory(batch, samples, cost);
+                clock.set(Instant::now());
+                batch.run(samples, done)
             }
         })
     }
@@ -138,15 +144,10 @@ fn failed(part: &Row) -> bool {
 }
 
 /// Before a long run: what memory it will take. Errors are the rows' business.
-fn tell_memory(scorer: &Scorer, samples: &[&Sample], settings: &Settings) {
+fn tell_memory(batch: Batch<'_>, samples: &[&Sample], cost: u64) {
+    let Batch { scorer, settings } = batch;
     let gradients = settings.features.needs_attribution();
-    let tokens: f64 = samples
-        .iter()
-        .map(|sample| {
-            let (n, t) = (sample.diff.len() as f64 + 300.0, sample.text.len() as f64);
-            if gradients { t * (n + t / 2.0) / BYTES_PER_TOKEN.powi(2) } else { (n + t) / BYTES_PER_TOKEN }
-        })
-        .sum();
+    let tokens = cost as f64 / BYTES_PER_TOKEN.powi(if gradients { 2 } else { 1 });
     if 2.0 * scorer.model.config().n_block_parameters() as f64 * tokens < LONG_RUN {
         return;
     }
@@ -155,14 +156,21 @@ fn tell_memory(scorer: &Scorer, samples: &[&Sample], settings: &Settings) {
     let Ok(diff) = Diff::parse(&sample.diff) else { return };
     let Ok(encoding) = scorer.encode(&diff, &sample.text, sample.task, settings) else { return };
     let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
-    let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
-    match Footprint::of(&scorer.model).plan(lengths, gradients, limits) {
-        Ok(plan) if !gradients && scorer.model.device().is_cpu() => {
-            let n = rayon::current_num_threads();
+    let n = batch.n_side_by_side(samples);
+    let threads = (rayon::current_num_threads() / n).max(1);
+    let limits = Limits { max_bytes: settings.max_memory, sharers: n, threads };
+    let footprint = Footprint::of(&scorer.model);
+    // one that needs more than its share has all the memory to itself
+    let plan = footprint.plan(lengths, gradients, limits).map(|plan| (n, plan)).or_else(|_| {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        footprint.plan(lengths, gradients, limits).map(|plan| (1, plan))
+    });
+    match plan {
+        Ok((1, plan)) => note(&format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name)),
+        Ok((n, plan)) => {
             let bytes = size(plan.bytes_of(n));
             note(&format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name));
         }
-        Ok(plan) => note(&format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name)),
         Err(error) => note(&format!("{}: the longest sample cannot be scored: {error}", scorer.name)),
     }
 }
@@ -171,6 +179,8 @@ fn tell_memory(scorer: &Scorer, samples: &[&Sample], settings: &Settings) {
 pub struct Parts<'a> {
     samples: Vec<&'a Sample>,
     parts: Vec<Vec<Option<Row>>>,
+    /// Time that computing parts has taken; loading models is left out.
+    pub seconds: f64,
 }
 
 impl<'a> Parts<'a> {
@@ -188,7 +198,7 @@ impl<'a> Parts<'a> {
             sources.iter().map(|source| columns.and_then(|columns| source.part_of(columns))).collect()
         };
         let parts = samples.iter().map(parts_of).collect();
-        Parts { samples, parts }
+        Parts { samples, parts, seconds: 0.0 }
     }
 
     /// Whether nothing of a row is missing.
@@ -234,15 +244,16 @@ impl<'a> Parts<'a> {
             let name = source.name().to_owned();
             let costs: Vec<u64> = missing.iter().map(|&i| source.cost(self.samples[i], settings)).collect();
             let samples: Vec<&Sample> = missing.iter().map(|&index| self.samples[index]).collect();
-            let (mut n_done, start) = (0, Instant::now());
-            let flow = source.run(&samples, settings, |i, part| {
+            let (mut n_done, clock) = (0, Cell::new(Instant::now()));
+            let flow = source.run(&samples, settings, costs.iter().sum(), &clock, |i, part| {
                 n_done += 1;
-                let rate = n_done as f64 / start.elapsed().as_secs_f64();
+                let rate = n_done as f64 / clock.get().elapsed().as_secs_f64();
                 let (columns, cost, n) = (part.clone(), costs[i], missing.len());
                 let new = NewPart { source: &name, columns, cost, n_done, n, rate };
                 self.parts[missing[i]][place] = Some(part);
                 done(self, missing[i], &new)
             })?;
+            self.seconds += clock.get().elapsed().as_secs_f64();
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -273,7 +284,7 @@ pub struct NewPart<'a> {
     pub n_done: usize,
     /// How many it has to compute.
     pub n: usize,
-    /// Parts a second, its loading included.
+    /// Parts a second, its loading left out.
     pub rate: f64,
 }
 

@@ -6,7 +6,6 @@ use std::{
     io::{self, BufRead, BufReader},
     ops::ControlFlow,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use anyhow::Context;
@@ -301,7 +300,7 @@ impl<'a> Run<'a> {
 
     /// Rows are printed in the order of the input, each when it is complete and those before it are printed.
     fn into_stdout(self) -> anyhow::Result<Summary> {
-        let (mut summary, start) = (Summary::default(), Instant::now());
+        let mut summary = Summary::default();
         let (mut parts, bar) = self.parts(Vec::new());
         let Run { samples, sources, settings } = self;
         let flow = parts.fill(sources, settings, |parts, index, new| {
@@ -323,7 +322,7 @@ impl<'a> Run<'a> {
         if let ControlFlow::Break(result) = flow {
             result?;
         }
-        summary.seconds = start.elapsed().as_secs_f64();
+        summary.seconds = parts.seconds;
         Ok(summary)
     }
 
@@ -340,7 +339,7 @@ impl<'a> Run<'a> {
             (Journal::create(&path, &groups).map_err(Error::from)?, Vec::new())
         };
 
-        let (mut summary, start) = (Summary::default(), Instant::now());
+        let mut summary = Summary::default();
         let (mut parts, bar) = self.parts(finished);
         let Run { samples, sources, settings } = self;
         summary.n_resumed = (0..samples.len()).filter(|&index| parts.is_complete(index)).count();
@@ -365,7 +364,7 @@ impl<'a> Run<'a> {
             table.push(&row);
         }
         bar.finish_and_clear();
-        summary.seconds = start.elapsed().as_secs_f64();
+        summary.seconds = parts.seconds;
         let table = table.finish(provenance).map_err(Error::from)?;
         table.write(output).map_err(Error::from).with_context(|| {
             format!(

@@ -1,7 +1,5 @@
 //! Source and text as an encoder-decoder takes them: two rows of tokens, each with the tokens that the tokenizer adds around it.
 
-use std::borrow::Cow;
-
 use tokenizers::Tokenizer;
 
 use super::{Boundary, EncodeOptions, Encoding, TokensError, annotate, fit::Joined, raw::RawTokens, shared};
@@ -23,10 +21,7 @@ pub fn encode_pair(
     response: &str,
     options: &EncodeOptions,
 ) -> Result<Encoding, TokensError> {
-    let mut tokenizer = Cow::Borrowed(tokenizer);
-    if tokenizer.get_encode_special_tokens() == options.parse_special {
-        tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
-    }
+    let tokenizer = options.reading(tokenizer);
     let around = Around::of(&tokenizer)?;
     let mut text = RawTokens::encode(&tokenizer, response, false)?;
     if text.ids.is_empty() {

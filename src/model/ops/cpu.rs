@@ -93,21 +93,7 @@ pub(crate) fn rms_norm<T: Real>(x: &[T], w: &[T], eps: f64) -> Vec<T> {
     y
 }
 
-/// Gradient of [`rms_norm`] for `[B, S, H]` rows `dy` over the shared `x` `[S, H]`, plus `residual`, the gradient that
-/// by-passes the norm.
-pub(crate) fn rms_norm_vjp<T: Real>(x: &[T], w: &[T], eps: f64, dy: &[T], residual: &[T]) -> Vec<T> {
-    let (width, eps) = (w.len(), T::from_f64(eps));
-    let s = x.len() / width;
-    let mut dx = vec![T::zero(); dy.len()];
-    for_rows(&mut dx, width, |r, dx| {
-        let row = r * width..(r + 1) * width;
-        let x = &x[(r % s) * width..][..width];
-        rms_norm_vjp_row(x, w, eps, &dy[row.clone()], Some(&residual[row]), dx);
-    });
-    dx
-}
-
-/// An RMS norm at rows `x` `[s, H]` that all targets share, with weight `w` `[H]`.
+/// An RMS norm at rows `x` `[S, H]` that all targets share, with weight `w` `[H]`.
 pub(crate) struct NormRows<'a, T> {
     pub(crate) x: &'a [T],
     pub(crate) w: &'a [T],
@@ -115,7 +101,18 @@ pub(crate) struct NormRows<'a, T> {
 }
 
 impl<T: Real> NormRows<'_, T> {
-    /// Some rows of [`rms_norm_vjp`], from row `first` of `[B * s]` on, into `dx`.
+    /// Gradient of [`rms_norm`] for `[B, S, H]` rows `dy`, plus `residual`, the gradient that by-passes the norm.
+    pub(crate) fn vjp(&self, dy: &[T], residual: &[T]) -> Vec<T> {
+        let of_task = self.w.len() * ROWS_PER_TASK;
+        let mut dx = vec![T::zero(); dy.len()];
+        let rows = dy.par_chunks(of_task).zip(residual.par_chunks(of_task));
+        dx.par_chunks_mut(of_task).zip(rows).enumerate().for_each(|(task, (dx, (dy, residual)))| {
+            self.vjp_rows(task * ROWS_PER_TASK, dy, residual, dx);
+        });
+        dx
+    }
+
+    /// Some rows of [`NormRows::vjp`], from row `first` of `[B * S]` on, into `dx`.
     pub(crate) fn vjp_rows(&self, first: usize, dy: &[T], residual: &[T], dx: &mut [T]) {
         let (width, eps) = (self.w.len(), T::from_f64(self.eps));
         let s = self.x.len() / width;

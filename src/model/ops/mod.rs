@@ -179,7 +179,8 @@ pub fn rms_norm_vjp(x: &Tensor, w: &Tensor, eps: f64, dy: &Tensor, residual: &Te
         x,
         T => {
             let (xs, ws, ds, rs) = (Host::new(x)?, Host::new(w)?, Host::new(dy)?, Host::new(residual)?);
-            let dx = cpu::rms_norm_vjp::<T>(xs.slice()?, ws.slice()?, eps, ds.slice()?, rs.slice()?);
+            let norm = cpu::NormRows::<T> { x: xs.slice()?, w: ws.slice()?, eps };
+            let dx = norm.vjp(ds.slice()?, rs.slice()?);
             on_cpu(dx, dy, w.elem_count())
         },
         composed::rms_norm_vjp(x, w, eps, dy, Some(residual))

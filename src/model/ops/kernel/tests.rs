@@ -152,3 +152,27 @@ fn threads_do_not_change_a_bit() {
         assert!(pool(1).install(run) == divided && pool(3).install(run) == divided, "[{m}, {k}] x [{k}, {n}]");
     }
 }
+
+/// The rounding of many neighbours is that of one pair, whichever instructions do it.
+#[test]
+fn neighbours_round_like_a_pair() {
+    // ties to even in both directions, signs, the largest that stays finite, powers far apart; subnormals are left out: the
+    // processor's own rounding takes them for zero
+    let edges = [1.003_906_25, 1.011_718_75, -1.003_906_25, 0.0, -0.0, 3.3e38, 1e-30, -2.5e19_f32];
+    for n in [1, 31, 32, 33, 64, 95, 130] {
+        let x: Vec<f32> = real::<f32>(&noise(n, 0.7))
+            .into_iter()
+            .zip(edges.into_iter().cycle())
+            .enumerate()
+            .map(|(i, (x, edge))| if i % 3 == 0 { edge } else { x })
+            .collect();
+        let factors: Vec<f32> = real(&noise(n, 0.2));
+        for factors in [None, Some(factors.as_slice())] {
+            let at = |i: usize| x.get(i).map_or(0.0, |&x| factors.map_or(x, |f| x * f[i]));
+            let want: Vec<u32> = (0..n.div_ceil(2)).map(|p| Bf16::word(at(2 * p), at(2 * p + 1))).collect();
+            let mut words = vec![u32::MAX; n.div_ceil(2)];
+            pair_words(&x, factors, &mut words);
+            assert_eq!(words, want, "{n} elements, factors: {}", factors.is_some());
+        }
+    }
+}
