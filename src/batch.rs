@@ -48,18 +48,31 @@ impl<'a> Batch<'a> {
     ///
     /// On a CPU each thread has a sample of its own if there are many; a sample that is too large for its share of the memory
     /// has all threads. Neither changes a row.
-    pub fn run<B>(&self, samples: &[&Sample], mut done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
+    pub fn run<B>(&self, samples: &[&Sample], done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
+        let columns =
+            |sample: &Sample, workspace: &mut Workspace<'a>| self.scorer.columns(sample, self.settings, workspace);
+        self.run_by(samples, &columns, done)
+    }
+
+    /// The same with a measurement of the caller's: it gets a sample and its worker's workspace, and gives none if a share of
+    /// the memory is too small for the sample.
+    pub fn run_by<B, R: Send>(
+        &self,
+        samples: &[&Sample],
+        measure: &(impl Fn(&Sample, &mut Workspace<'a>) -> Option<R> + Sync),
+        mut done: impl FnMut(usize, R) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
         let (together, n_workers) = self.units(samples);
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.
         let pools = (1..=n_workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
         match pools.collect::<Result<Vec<_>, _>>() {
             Ok(pools) if n_workers > 1 => {
-                let too_large = self.side_by_side(samples, &together, &pools, &mut done)?;
+                let too_large = self.side_by_side(samples, &together, &pools, measure, &mut done)?;
                 drop(pools);
-                self.one_by_one(samples, &[too_large], &mut done)
+                self.one_by_one(samples, &[too_large], measure, &mut done)
             }
-            _ => self.one_by_one(samples, &together, &mut done),
+            _ => self.one_by_one(samples, &together, measure, &mut done),
         }
     }
 
@@ -89,46 +102,43 @@ impl<'a> Batch<'a> {
         Workspace::new(Limits { max_bytes: self.settings.max_memory, sharers, ..Limits::default() })
     }
 
-    /// None if a share of the memory is too small for the sample.
-    fn columns(&self, sample: &Sample, workspace: &mut Workspace<'a>) -> Option<Row> {
-        self.scorer.columns(sample, self.settings, workspace)
-    }
-
-    fn one_by_one<B>(
+    fn one_by_one<B, R>(
         &self,
         samples: &[&Sample],
         units: &[Vec<usize>],
-        done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
+        measure: &impl Fn(&Sample, &mut Workspace<'a>) -> Option<R>,
+        done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut workspace = self.workspace(1);
         for &index in units.iter().flatten() {
-            if let Some(columns) = self.columns(samples[index], &mut workspace) {
-                done(index, columns)?;
+            if let Some(measured) = measure(samples[index], &mut workspace) {
+                done(index, measured)?;
             }
         }
         ControlFlow::Continue(())
     }
 
     /// A worker for every pool. Returns the samples that need more memory than a worker's share.
-    fn side_by_side<B>(
+    fn side_by_side<B, R: Send>(
         &self,
         samples: &[&Sample],
         units: &[Vec<usize>],
         pools: &[rayon::ThreadPool],
-        done: &mut impl FnMut(usize, Row) -> ControlFlow<B>,
+        measure: &(impl Fn(&Sample, &mut Workspace<'a>) -> Option<R> + Sync),
+        done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
     ) -> ControlFlow<B, Vec<usize>> {
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, finished) = mpsc::channel();
-        let work = |sender: mpsc::Sender<(usize, Option<Row>)>| {
+        let work = |sender: mpsc::Sender<(usize, Option<R>)>| {
             let mut workspace = self.workspace(pools.len());
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for &index in unit {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    let row = self.columns(samples[index], &mut workspace);
+                    let measured = measure(samples[index], &mut workspace);
                     // the receiver has gone only if the run has ended
-                    if sender.send((index, row)).is_err() {
+                    if sender.send((index, measured)).is_err() {
                         return;
                     }
                 }
@@ -141,11 +151,11 @@ impl<'a> Batch<'a> {
                 scope.spawn(move || pool.install(|| work(sender)));
             }
             drop(sender);
-            for (index, row) in finished {
-                match row {
+            for (index, measured) in finished {
+                match measured {
                     None => too_large.push(index),
-                    Some(row) => {
-                        if let ControlFlow::Break(value) = done(index, row) {
+                    Some(measured) => {
+                        if let ControlFlow::Break(value) = done(index, measured) {
                             stopped.store(true, Ordering::Relaxed);
                             return ControlFlow::Break(value);
                         }

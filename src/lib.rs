@@ -13,6 +13,7 @@
 pub mod aggregate;
 pub mod attribution;
 pub mod batch;
+pub mod check;
 pub mod diff;
 pub mod error;
 pub mod features;

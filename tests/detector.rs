@@ -105,7 +105,7 @@ fn rows(signal: f64, style: bool, seed: u64) -> LabelledRows {
 }
 
 fn fit(rows: &LabelledRows) -> veridiff::detector::Fit {
-    fit_detector(rows, FitSettings { eval: SETTINGS, where_clauses: vec![], table: BTreeMap::new() }).unwrap()
+    fit_detector(rows, settings()).unwrap()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Error,
-    detector::{FitSettings, fit_detector},
+    detector::{CalibrationMethod, DecisionRule, FitSettings, fit_detector},
     report::tables::{Format, fit_page},
 };
 
@@ -24,6 +24,13 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     figures: FigureArgs,
+    /// How probabilities are calibrated, on rows that the regression did not see
+    #[arg(long, value_enum, default_value_t)]
+    calibration: CalibrationMethod,
+    /// How `check` reaches its verdicts: accuracy, one threshold; precision=P[,Q], a share P of the texts called unsupported and
+    /// Q of those called supported are right, and it abstains between; cost=FALSE_ALARM:MISS[:ABSTAIN], the cheapest
+    #[arg(long, value_name = "RULE", default_value_t)]
+    verdicts: DecisionRule,
     /// Print the detector and its figures as JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +44,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         eval: args.figures.settings(),
         where_clauses: args.rows.clauses.clone(),
         table: table.metadata().clone(),
+        calibration: args.calibration,
+        rule: args.verdicts,
     };
     let fit = fit_detector(&rows, settings).map_err(Error::from).with_context(|| args.rows.place())?;
     fit.detector.write(&args.output).map_err(Error::from)?;

@@ -6,6 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::report::tables::printable;
 
+mod change;
+mod check;
 mod completions;
 mod demo;
 mod device;
@@ -27,6 +29,8 @@ mod scoring;
 pub enum Outcome {
     /// 0: it did what was asked.
     Done,
+    /// 1: `check` objects to a text.
+    Flagged,
     /// 3: it ran, but some rows failed.
     SomeRowsFailed,
 }
@@ -45,6 +49,8 @@ enum Command {
     Demo(Box<demo::Args>),
     /// Score samples with a model and write a feature table
     Score(Box<score::Args>),
+    /// Say whether the change supports a text, with the evidence: a gate for review bots and commit hooks
+    Check(Box<check::Args>),
     /// Show one diff and one text token by token
     Explain(Box<explain::Args>),
     /// Fit a detector to a labelled feature table
@@ -67,6 +73,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
+        Command::Check(args) => check::run(*args),
         Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Eval(args) => eval::run(args),
@@ -77,6 +84,7 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Flagged) => ExitCode::from(1),
         Ok(Outcome::SomeRowsFailed) => ExitCode::from(3),
         Err(error) => {
             report(&error);

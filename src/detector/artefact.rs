@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    DetectorError, EvalSettings, Figure, LabelledRows, Logistic, best_threshold,
+    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, EvalSettings, Figure,
+    LabelledRows, Logistic, Operation, Verdict, best_threshold, calibration,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
+    recalibration::calibrated_out_of_fold,
     roc_auc, sigmoid,
 };
 
@@ -37,6 +39,12 @@ pub struct Detector {
     pub intercept: f64,
     /// Probability from which a row is called hallucinated: the most accurate one on out-of-fold predictions.
     pub threshold: f64,
+    /// From the regression's probability to a calibrated one; absent where it is taken as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Where calibrated probabilities become verdicts; absent in files of older versions, which have the threshold alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// L2 penalty of the fit; see [`fit_logistic`].
     pub l2: f64,
     /// Whether the fit reached its optimum.
@@ -97,6 +105,10 @@ pub struct FitSettings {
     pub where_clauses: Vec<String>,
     /// The feature table's metadata.
     pub table: BTreeMap<String, String>,
+    /// How its probabilities are calibrated.
+    pub calibration: CalibrationMethod,
+    /// How its verdicts are reached.
+    pub rule: DecisionRule,
 }
 
 /// A fitted detector with the figures that judge it.
@@ -108,6 +120,10 @@ pub struct Fit {
     pub auc_in_sample: Option<f64>,
     /// Figures from models that did not see the rows they scored, each with its own training folds' threshold.
     pub out_of_fold: Figure,
+    /// How far calibrated probabilities can be taken at their word, on rows that neither learner nor calibration saw.
+    pub calibrated: Option<CalibrationFigure>,
+    /// What the verdicts are worth, each fold's with thresholds of the others.
+    pub operation: Operation,
     /// Rows left out for want of a label.
     pub n_unlabelled: usize,
     /// Labelled rows left out for want of a chosen feature.
@@ -133,7 +149,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     if rows.len() < n_features {
         return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
     }
-    let FitSettings { eval, where_clauses, table } = settings;
+    let FitSettings { eval, where_clauses, table, calibration: method, rule } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
     let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
@@ -151,6 +167,16 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
             best_threshold(&in_sample, &rows.labels).map_or(0.5, |threshold| threshold.value)
         }
     };
+    let fitted_calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
+    let (tested, probabilities) =
+        calibrated_out_of_fold(rows, Predictor::Combination(&all), method, (&folds, eval.n_folds), eval.l2)?;
+    let tested_labels: Vec<bool> = tested.iter().map(|&row| rows.labels[row]).collect();
+    let tested_folds: Vec<usize> = tested.iter().map(|&row| folds[row]).collect();
+    let decision = Decision::choose(rule, &probabilities, &tested_labels);
+    let operation = Operation::out_of_fold(rule, (&probabilities, &tested_labels), &tested_folds, eval.n_folds);
+    if decision.unsupported_from > 1.0 {
+        notes.push(format!("warning: no threshold reaches `{rule}`, so no text will be called unsupported"));
+    }
     let mut groups: Vec<String> = rows.groups.names.iter().map(|name| fingerprint(name)).collect();
     groups.sort_unstable();
     let Logistic { scaling, coefficients, intercept, l2, converged, .. } = fitted;
@@ -167,6 +193,8 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         features,
         intercept,
         threshold,
+        calibration: fitted_calibration,
+        decision: Some(decision),
         l2,
         converged,
         training: Training {
@@ -185,7 +213,8 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     };
     detector.sha256 = detector.content_hash();
     let (n_unlabelled, n_incomplete) = (rows.n_unlabelled, rows.n_incomplete);
-    Ok(Fit { detector, auc_in_sample, out_of_fold, n_unlabelled, n_incomplete, notes })
+    let calibrated = calibration(&probabilities, &tested_labels);
+    Ok(Fit { detector, auc_in_sample, out_of_fold, calibrated, operation, n_unlabelled, n_incomplete, notes })
 }
 
 fn notes(rows: &LabelledRows, fitted: &Logistic) -> Vec<String> {
@@ -237,6 +266,25 @@ impl Detector {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
         let weighted = self.features.iter().zip(values).map(|(f, value)| f.coefficient * ((value - f.mean) / f.scale));
         sigmoid(self.intercept + weighted.sum::<f64>())
+    }
+
+    /// The calibrated probability, 0 to 1, that a row with these feature values is hallucinated; NaN if a value is NaN.
+    ///
+    /// # Panics
+    /// If there is not one value per feature.
+    pub fn probability(&self, values: &[f64]) -> f64 {
+        let p = self.predict(values);
+        self.calibration.as_ref().map_or(p, |calibration| calibration.apply(p))
+    }
+
+    /// The verdict on a text with this [calibrated probability](Detector::probability).
+    pub fn verdict(&self, p: f64) -> Verdict {
+        match &self.decision {
+            Some(decision) => decision.verdict(p),
+            None if p.is_nan() => Verdict::Abstain,
+            None if p >= self.threshold => Verdict::Unsupported,
+            None => Verdict::Supported,
+        }
     }
 
     /// How many rows belong to groups it was trained on.
@@ -332,6 +380,10 @@ impl Detector {
         let numbers = self.features.iter().flat_map(|f| [f.mean, f.scale, f.coefficient]);
         if !numbers.chain([self.intercept, self.threshold, self.l2]).all(f64::is_finite) {
             return Some("a number is not finite".into());
+        }
+        let calibration = self.calibration.as_ref().and_then(Calibration::fault);
+        if let Some(fault) = calibration.or_else(|| self.decision.as_ref().and_then(Decision::fault)) {
+            return Some(fault);
         }
         if self.training.groups.len() != self.training.n_groups {
             let (got, want) = (self.training.groups.len(), self.training.n_groups);

@@ -17,7 +17,10 @@
 //! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
 //! | `complementarity.rs` | whether features flag the same rows |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
+//! | `recalibration.rs` | a learner's scores as calibrated probabilities |
+//! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
 //! | `artefact.rs` | the fitted detector as a file |
+//! | `provenance.rs` | whether a table's features are those that a detector knows |
 //!
 //! A label of 1 (hallucinated) is the positive class everywhere.
 
@@ -28,6 +31,7 @@ mod compare;
 mod complementarity;
 mod correlation;
 mod curves;
+mod decision;
 mod delong;
 mod distributions;
 mod evaluate;
@@ -35,6 +39,8 @@ mod folds;
 mod logistic;
 mod maximum_likelihood;
 mod predictions;
+mod provenance;
+mod recalibration;
 mod roc;
 mod rows;
 mod stepwise;
@@ -52,6 +58,7 @@ pub use complementarity::{
 };
 pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
 pub use curves::{RocPoint, average_precision, roc_curve};
+pub use decision::{Decision, DecisionRule, Operation, Verdict};
 pub use delong::{Delong, PairedDelong, delong, paired_delong};
 pub use distributions::holm;
 pub use evaluate::{
@@ -62,6 +69,8 @@ pub use folds::{Groups, grouped_folds};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
+pub use provenance::Difference;
+pub use recalibration::{Calibration, CalibrationMethod};
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};
@@ -205,6 +214,29 @@ pub enum DetectorError {
         /// 0-based position among the chosen features.
         column: usize,
     },
+    /// Features that were computed in another way than those a detector was trained on.
+    #[error(
+        "the features are not those that the detector was trained on: {}",
+        refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    OtherSettings {
+        /// What differs.
+        refused: Vec<Difference>,
+    },
+    /// A detector that needs what `check` does not compute.
+    #[error("the detector's feature `{feature}` {why}")]
+    NotForChecking {
+        /// The feature's column.
+        feature: String,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// A rule for verdicts that cannot be read.
+    #[error("cannot read the rule `{rule}`")]
+    DecisionRule {
+        /// As it was given.
+        rule: String,
+    },
     /// The optimiser gave up.
     #[error("the logistic regression could not be fitted")]
     Solver(#[source] linfa_logistic::error::Error),
@@ -278,6 +310,18 @@ impl DetectorError {
             NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
             TooFewGroups { n_folds: 0 | 1, .. } => Some("ask for at least two folds".into()),
             TooFewGroups { .. } => Some("lower `--folds`, or label samples of more diffs".into()),
+            OtherSettings { .. } => {
+                Some("score the samples with the settings of the detector's training rows, or fit a detector on these".into())
+            }
+            NotForChecking { .. } => Some(
+                "fit a detector on features of one scorer and of the texts (`--features`); `score` and `eval --detector` take any"
+                    .into(),
+            ),
+            DecisionRule { .. } => Some(
+                "write `accuracy`, `precision=0.8` (of the texts called unsupported, and `,0.9` of those called supported), or \
+                 `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
+                    .into(),
+            ),
             Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
             Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
             Version { .. } => Some("fit it again with this version of veridiff".into()),

@@ -482,8 +482,40 @@ fn fit_summary(fit: &Fit) -> String {
         rate(out_of_fold.majority),
         detector.threshold,
     );
+    text.push_str(&verdict_summary(fit));
     for note in note_lines(&fit.notes) {
         let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+/// What calibration and verdicts are worth out of fold.
+fn verdict_summary(fit: &Fit) -> String {
+    let mut text = String::new();
+    if let Some(c) = fit.calibrated {
+        let _ = writeln!(
+            text,
+            "calibration       Brier score {:.4} (always the base rate: {:.4}), calibration error {:.3}, out of fold",
+            c.brier, c.brier_base_rate, c.ece_equal_mass
+        );
+    }
+    if let Some(decision) = &fit.detector.decision {
+        let o = fit.operation;
+        let of = |right: usize, n: usize| match n {
+            0 => "none".to_owned(),
+            n => format!("{n} of {}, {:.0}% of them rightly", o.n, 100.0 * right as f64 / n as f64),
+        };
+        let _ = writeln!(
+            text,
+            "verdicts          unsupported from {:.3}, supported below {:.3} ({})\n\
+             out of fold       unsupported: {}; supported: {}; abstains on {}",
+            decision.unsupported_from,
+            decision.supported_below,
+            decision.rule,
+            of(o.n_unsupported_right, o.n_unsupported),
+            of(o.n_supported_right, o.n_supported),
+            o.n - o.n_unsupported - o.n_supported,
+        );
     }
     text
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod batch;
+mod check;
 mod encoder_decoder;
 mod references;
 mod resume;

@@ -1,0 +1,142 @@
+//! Where a change and the text about it come from: files, stdin, a commit.
+
+use std::{fs::File, io::Read, path::Path, process::Command};
+
+use anyhow::{Context, bail};
+
+use crate::sample::{Sample, Task};
+
+/// Whether a path stands for stdin.
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A file, or stdin for `-`, as text.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let place = || format!("cannot read `{}`", path.display());
+    if is_stdin(path) {
+        std::io::stdin().lock().read_to_end(&mut bytes).with_context(place)?;
+    } else {
+        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(place)?;
+    }
+    String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
+}
+
+/// A commit's own change and message, as git prints them.
+pub fn commit(revision: &str) -> anyhow::Result<Sample> {
+    let git = |format: &[&str]| -> anyhow::Result<String> {
+        let output = Command::new("git")
+            .args(["show", "--no-color", "--no-ext-diff"])
+            .args(format)
+            .args(["--end-of-options", revision])
+            .output()
+            .context("cannot run git")?;
+        if !output.status.success() {
+            bail!("git cannot show `{revision}`: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let diff = git(&["--format=", "--first-parent"])?;
+    if diff.trim().is_empty() {
+        bail!("the commit `{revision}` changes nothing");
+    }
+    let message = git(&["--format=%B", "--no-patch"])?;
+    Ok(Sample { task: Task::Commit, ..Sample::new(revision, diff.trim_start_matches('\n'), message.trim()) })
+}
+
+/// Divides what `git diff; cat MESSAGE` prints: the diff ends with its last hunk, as long as the hunks' headers say, and what
+/// follows is the text. Either may be blank.
+pub fn diff_and_text(input: &str) -> (&str, &str) {
+    const HEADERS: [&str; 17] = [
+        "diff ",
+        "index ",
+        "--- ",
+        "+++ ",
+        "old mode ",
+        "new mode ",
+        "new file mode ",
+        "deleted file mode ",
+        "similarity index ",
+        "dissimilarity index ",
+        "rename ",
+        "copy ",
+        "Binary files ",
+        "GIT binary patch",
+        "\\ No newline",
+        "Index: ",
+        "=======",
+    ];
+    let (mut at, mut end) = (0, 0);
+    let (mut old, mut new) = (0usize, 0usize); // lines that the hunk still promises
+    for line in input.split_inclusive('\n') {
+        at += line.len();
+        let is_of_diff = match line.as_bytes().first() {
+            _ if line.starts_with("@@") => {
+                (old, new) = hunk_lengths(line).unwrap_or((0, 0));
+                true
+            }
+            Some(b'\\') => true,
+            Some(b'+') if new > 0 => {
+                new -= 1;
+                true
+            }
+            Some(b'-') if old > 0 => {
+                old -= 1;
+                true
+            }
+            // an editor may have taken the blank off an empty line
+            Some(b' ' | b'\n' | b'\r') if old > 0 && new > 0 => {
+                (old, new) = (old - 1, new - 1);
+                true
+            }
+            _ => HEADERS.iter().any(|header| line.starts_with(header)),
+        };
+        if is_of_diff {
+            end = at;
+        } else if !line.trim().is_empty() {
+            break;
+        }
+    }
+    input.split_at(end)
+}
+
+/// The two lengths in `@@ -1,2 +3,4 @@`; one where none is given.
+fn hunk_lengths(line: &str) -> Option<(usize, usize)> {
+    let mut ranges = line.split_whitespace().skip(1);
+    let mut length = |mark: char| -> Option<usize> {
+        let range = ranges.next()?.strip_prefix(mark)?;
+        range.split_once(',').map_or(Some(1), |(_, n)| n.parse().ok())
+    };
+    Some((length('-')?, length('+')?))
+}
+
+/// A commit message without what git takes out of it: lines that start with `#`, and all below its scissors.
+pub fn without_comments(message: &str) -> String {
+    let kept = message.lines().take_while(|line| !line.starts_with("# ------------------------ >8 --"));
+    kept.filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_diff_ends_with_its_last_hunk() {
+        let diff = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n";
+        for text in ["Say b.\n", "- a list\n+ of points\n", ""] {
+            assert_eq!(diff_and_text(&format!("{diff}{text}")), (diff, text));
+        }
+        // a removed line that looks like a header, an added one like text, and no newline at the end
+        let hard = "@@ -1,2 +1 @@\n--- was a rule\n-x\n+y\n\\ No newline at end of file\n";
+        assert_eq!(diff_and_text(&format!("{hard}\nthe text")), (hard, "\nthe text"));
+        assert_eq!(diff_and_text("no diff at all"), ("", "no diff at all"));
+    }
+
+    #[test]
+    fn comments_are_left_out_as_git_does() {
+        let message =
+            "Fix it\n\n# Please enter …\nBody\n# ------------------------ >8 ------------------------\ndiff --git\n";
+        assert_eq!(without_comments(message), "Fix it\n\nBody");
+    }
+}

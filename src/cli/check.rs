@@ -1,0 +1,293 @@
+//! `veridiff check`: is a text supported by its change? A gate for review bots and commit hooks.
+
+use std::{
+    fs::File,
+    io::{BufReader, Cursor, IsTerminal, Read},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+
+use super::{
+    Outcome, UsageError,
+    change::{commit, diff_and_text, is_stdin, read, without_comments},
+    note, one_line, progress,
+    rows::print,
+    scoring::{ModelArgs, SettingArgs},
+};
+use crate::{
+    Error,
+    batch::Batch,
+    check::Checker,
+    detector::{Detector, Verdict, shipped},
+    report::findings::{page, rdjson_lines, sarif},
+    sample::{self, Sample, Task, make_ids_distinct},
+    scorer::Settings,
+};
+
+/// How findings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For a person.
+    Text,
+    /// One JSON object a line.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// reviewdog's diagnostics, one a line.
+    Rdjsonl,
+}
+
+/// The verdict from which on a text fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// Only what is called unsupported.
+    Unsupported,
+    /// What is too close to call as well.
+    Abstain,
+}
+
+/// Arguments of `veridiff check`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing to object to, 1 some text failed, 2 nothing ran, 3 some samples could not be checked."
+)]
+pub struct Args {
+    /// The change: a file with a unified diff or one hunk; `-` reads stdin [default, with --text: stdin]
+    #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]
+    diff: Option<PathBuf>,
+    /// The text about it: a file; `-` reads stdin, where it stands behind the diff unless --diff is given
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit"])]
+    text: Option<PathBuf>,
+    /// Leave out lines of the text that start with `#`, and all below git's scissors, as a commit-msg hook must
+    #[arg(long, requires = "text")]
+    strip_comments: bool,
+    /// A commit of the repository here: is its message true to its change?
+    #[arg(long, value_name = "REV", conflicts_with = "input")]
+    commit: Option<String>,
+    /// Samples, one JSON object a line; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// What the text was written as: review or commit [default: review; commit with --commit; the sample's own with --input]
+    #[arg(long)]
+    task: Option<String>,
+    /// A detector: a file that `fit` wrote, or one that ships with the program [default: the shipped one for the task]
+    #[arg(long, value_name = "FILE|NAME")]
+    detector: Option<String>,
+    /// Use the shipped detector that has attribution too, and show the lines that the text rests on: slower
+    #[arg(long, conflicts_with = "detector")]
+    full: bool,
+    /// The verdict from which on a text fails
+    #[arg(long, value_enum, default_value = "unsupported")]
+    fail_on: FailOn,
+    /// Exit with 0 even if a text failed
+    #[arg(long)]
+    exit_zero: bool,
+    /// How findings are written
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
+    format: Format,
+    /// One JSON object a sample
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (samples, unreadable) = args.samples()?;
+    for problem in &unreadable {
+        note(&format!("warning: {problem}"));
+    }
+    let mut findings = Vec::new();
+    // each task has a detector of its own
+    for task in Task::ALL {
+        let of_task: Vec<&Sample> = samples.iter().filter(|sample| sample.task == task).collect();
+        if !of_task.is_empty() {
+            let found = args.check(task, &of_task)?;
+            findings.extend(of_task.iter().map(|sample| sample.id.clone()).zip(found));
+        }
+    }
+    // in the order of the input
+    let place = |id: &str| samples.iter().position(|sample| sample.id == id);
+    findings.sort_by_cached_key(|(id, _)| place(id));
+    let findings: Vec<_> = findings.into_iter().map(|(_, finding)| finding).collect();
+
+    match if args.json { Format::Json } else { args.format } {
+        Format::Text => findings.iter().try_for_each(|finding| super::print_styled(&page(finding)))?,
+        Format::Json => {
+            for finding in &findings {
+                print(&format!("{}\n", serde_json::to_string(finding)?))?;
+            }
+        }
+        Format::Sarif => print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?,
+        Format::Rdjsonl => print(&rdjson_lines(&findings))?,
+    }
+    let worst = findings.iter().filter_map(|finding| finding.verdict).max();
+    let limit = match args.fail_on {
+        FailOn::Unsupported => Verdict::Unsupported,
+        FailOn::Abstain => Verdict::Abstain,
+    };
+    Ok(if !unreadable.is_empty() || findings.iter().any(|finding| finding.error.is_some()) {
+        Outcome::SomeRowsFailed
+    } else if worst >= Some(limit) && !args.exit_zero {
+        Outcome::Flagged
+    } else {
+        Outcome::Done
+    })
+}
+
+impl Args {
+    /// The samples, and what of the input could not be read.
+    fn samples(&self) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
+        let task = self.task.as_deref().map(|name| {
+            Task::from_name(name)
+                .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))
+        });
+        let task = task.transpose()?;
+        let (mut samples, unreadable) = match (&self.text, &self.commit, &self.input) {
+            (Some(text), ..) => (vec![self.diff_and_text(text)?], Vec::new()),
+            (_, Some(revision), _) => (vec![commit(revision)?], Vec::new()),
+            (.., Some(input)) => lines(input)?,
+            _ => {
+                return Err(UsageError::error(
+                    "nothing to check",
+                    "give a diff on stdin with --text FILE, --diff FILE with --text FILE, --commit REV, or --input FILE",
+                ));
+            }
+        };
+        if let Some(task) = task {
+            samples.iter_mut().for_each(|sample| sample.task = task);
+        }
+        Ok((samples, unreadable))
+    }
+
+    fn diff_and_text(&self, text: &Path) -> anyhow::Result<Sample> {
+        let (diff, text) = match &self.diff {
+            Some(diff) if is_stdin(diff) && is_stdin(text) => bail!("--diff and --text cannot both read stdin"),
+            Some(diff) => (read(diff)?, read(text)?),
+            None => {
+                if std::io::stdin().is_terminal() {
+                    return Err(UsageError::error(
+                        "no change on stdin",
+                        "pipe a diff in, as in `git diff | veridiff check --text FILE`, or give --diff FILE",
+                    ));
+                }
+                let stdin = read(Path::new("-"))?;
+                if is_stdin(text) {
+                    let (diff, text) = diff_and_text(&stdin);
+                    (diff.to_owned(), text.to_owned())
+                } else {
+                    (stdin, read(text)?)
+                }
+            }
+        };
+        let text = if self.strip_comments { without_comments(&text) } else { text.trim().to_owned() };
+        if diff.trim().is_empty() {
+            return Err(UsageError::error(
+                "the change is blank",
+                "`git diff --cached` prints what is about to be committed",
+            ));
+        }
+        if text.is_empty() {
+            return Err(UsageError::error(
+                "the text is blank",
+                "with `--text -` and no --diff, the text stands behind the diff: `(git diff; cat MESSAGE) | veridiff check --text -`",
+            ));
+        }
+        Ok(Sample::new("stdin", &diff, &text))
+    }
+
+    fn detector(&self, task: Task) -> anyhow::Result<Detector> {
+        match &self.detector {
+            None => Ok(shipped::default_for(task, self.full)),
+            Some(name) => match shipped::find(name) {
+                Some(detector) => Ok(detector),
+                None => Detector::read(Path::new(name)).map_err(Error::from).with_context(|| {
+                    format!("`{name}` is neither a shipped detector ({}) nor a file", shipped::names().join(", "))
+                }),
+            },
+        }
+    }
+
+    /// Findings of samples of one task, in their order.
+    fn check(&self, task: Task, samples: &[&Sample]) -> anyhow::Result<Vec<crate::check::Finding>> {
+        let detector = self.detector(task)?;
+        let checker = Checker::new(&detector).map_err(Error::from)?;
+        let settings =
+            Settings { max_memory: self.model.max_memory, ..self.settings.settings(checker.features().clone())? };
+        let scorer = match checker.scorer() {
+            None => None,
+            Some(name) => {
+                let mut model = self.model.clone();
+                if model.model.is_empty() {
+                    model.model.push(name.to_owned());
+                }
+                // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
+                for spec in &mut model.model {
+                    if !spec.contains('=') && spec != name {
+                        *spec = format!("{name}={spec}");
+                    }
+                }
+                Some(model.scorer()?)
+            }
+        };
+        let mut provenance = settings.provenance();
+        provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
+        for difference in detector.check_provenance(&provenance).map_err(Error::from)? {
+            note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
+        }
+        let bar = progress::work(samples.len() as u64);
+        let mut findings: Vec<Option<crate::check::Finding>> = vec![None; samples.len()];
+        match &scorer {
+            None => {
+                for (finding, sample) in findings.iter_mut().zip(samples) {
+                    *finding = Some(checker.without_model(sample));
+                }
+            }
+            Some(scorer) => {
+                let batch = Batch { scorer, settings: &settings };
+                let _: ControlFlow<()> = batch.run_by(
+                    samples,
+                    &|sample, workspace| checker.with_model(scorer, &settings, sample, workspace),
+                    |index, finding| {
+                        findings[index] = Some(finding);
+                        bar.inc(1);
+                        ControlFlow::Continue(())
+                    },
+                );
+            }
+        }
+        bar.finish_and_clear();
+        Ok(findings.into_iter().flatten().collect())
+    }
+}
+
+/// Samples of a file or of stdin, and the lines that are none.
+fn lines(input: &Path) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
+    let reader: Box<dyn std::io::BufRead> = if is_stdin(input) {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read stdin")?;
+        Box::new(Cursor::new(bytes))
+    } else {
+        Box::new(BufReader::new(File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?))
+    };
+    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
+    for sample in sample::read(reader) {
+        match sample {
+            Ok(sample) => samples.push(sample),
+            Err(error) => unreadable.push(one_line(&error)),
+        }
+    }
+    make_ids_distinct(&mut samples);
+    if samples.is_empty() {
+        return Err(UsageError::error(
+            format!("`{}` has no sample that can be read", input.display()),
+            unreadable.first().cloned().unwrap_or_else(|| "one JSON object a line: {\"diff\": …, \"text\": …}".into()),
+        ));
+    }
+    Ok((samples, unreadable))
+}

@@ -1,0 +1,162 @@
+//! `check`: verdicts, what they rest on, exit status, and the formats of review tools.
+
+use serde_json::Value;
+
+use super::{DEMO, Desk, Run, fixture, sample};
+
+const DIFF: &str = "diff --git a/src/area.py b/src/area.py\n--- a/src/area.py\n+++ b/src/area.py\n@@ -7,2 +7,2 @@ def area(shape):\n     width = shape.width\n-    return width * width\n+    return width * shape.height\n";
+
+/// A desk with a detector of words alone, `words.json`, fitted on the bundled examples.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("demo.jsonl", DEMO);
+    desk.write("change.diff", DIFF);
+    desk.run_line("score --input demo.jsonl --features grounding --output words.jsonl").ends(0, &[]);
+    let features = "ground_words,ground_changed,ground_names,ground_names_absent";
+    desk.run_line(&format!("fit --input words.jsonl --features {features} --bootstrap 0 --output words.json"))
+        .ends(0, &[]);
+    desk
+}
+
+fn check(desk: &Desk, args: &str, stdin: &str) -> Run {
+    let mut all = vec!["check", "--detector", "words.json"];
+    all.extend(args.split_whitespace());
+    desk.run_with_stdin(&all, stdin)
+}
+
+#[test]
+fn a_text_is_judged_wherever_it_comes_from() {
+    let desk = desk();
+    desk.write("text", "`frobnicate_matrix` should call `quaternion_hash` first.\n# a comment\n");
+    let ways = [
+        ("--diff change.diff --text text --strip-comments --json", String::new()),
+        ("--text text --strip-comments --json", DIFF.to_owned()),
+        ("--text - --json", format!("{DIFF}`frobnicate_matrix` should call `quaternion_hash` first.\n")),
+        ("--diff change.diff --text - --json", "`frobnicate_matrix` should call `quaternion_hash` first.".to_owned()),
+    ];
+    let found: Vec<Value> = ways.iter().map(|(args, stdin)| check(&desk, args, stdin).lines().remove(0)).collect();
+    assert!(found.iter().all(|finding| *finding == found[0]), "{found:#?}");
+    let says: Vec<&str> =
+        found[0]["evidence"]["ungrounded"].as_array().unwrap().iter().map(|u| u["words"].as_str().unwrap()).collect();
+    assert_eq!(says, ["frobnicate_matrix", "quaternion_hash"]);
+    assert_eq!(found[0]["place"], serde_json::json!({ "file": "src/area.py", "line": 8 }));
+    let p = found[0]["p_hallucination"].as_f64().unwrap();
+    let grounded =
+        check(&desk, "--diff change.diff --text - --json", "The area is now `width * shape.height`.").lines().remove(0);
+    let p_grounded = grounded["p_hallucination"].as_f64().unwrap();
+    assert!(p > p_grounded && (0.0..=1.0).contains(&p), "{p} {p_grounded}");
+    assert_eq!(found[0]["detector"]["sha256"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn the_exit_status_says_what_was_found() {
+    let desk = desk();
+    let rows = |text: &str| sample("a", DIFF, text);
+    let bad = rows("`frobnicate_matrix` should call `quaternion_hash` of `zebra_index`.");
+    let good = rows("`width` is multiplied by `shape.height` now, and `area` returns it.");
+    check(&desk, "--input -", &bad).ends(1, &[]);
+    check(&desk, "--input - --exit-zero", &bad).ends(0, &[]);
+    check(&desk, "--input -", &good).ends(0, &[]);
+    check(&desk, "--input -", "").refused(&["has no sample"]);
+    // a diff that cannot be read is a row that failed, and that is worse than a flagged one
+    let broken = sample("b", "@@ -1,9 +1,9 @@\n-a\n", "text");
+    let run = check(&desk, "--input - --json", &format!("{bad}{broken}not json\n"));
+    run.ends(3, &["line 3"]);
+    let lines = run.lines();
+    assert_eq!((lines[0]["verdict"].as_str(), lines[1]["verdict"].as_str()), (Some("unsupported"), None));
+    assert!(lines[1]["error"].as_str().unwrap().contains("hunk"), "{}", lines[1]);
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused_with_a_way_out() {
+    let desk = desk();
+    desk.write("blank", "\n");
+    check(&desk, "", "").refused(&["nothing to check", "--commit REV"]);
+    check(&desk, "--text blank", DIFF).refused(&["the text is blank"]);
+    check(&desk, "--text -", DIFF).refused(&["the text is blank", "behind the diff"]);
+    check(&desk, "--text blank", "").refused(&["the change is blank"]);
+    desk.run_line("check --detector no-such --diff change.diff --text change.diff")
+        .refused(&["no-such", "review", "commit"]);
+    desk.run_line("check --diff change.diff").refused_by_usage(&["--text"]);
+    desk.run_line("check --input demo.jsonl --task poem").refused(&["poem", "review, commit"]);
+    // one that needs a reference
+    desk.write(
+        "with.jsonl",
+        DEMO.lines()
+            .map(|line| line.replacen('{', "{\"reference\": \"a tag is added\", ", 1) + "\n")
+            .collect::<String>(),
+    );
+    desk.run_line("score --input with.jsonl --features bleu4 --output bleu.jsonl").ends(0, &[]);
+    desk.run_line("fit --input bleu.jsonl --bootstrap 0 --output bleu.json").ends(0, &[]);
+    desk.run_line("check --detector bleu.json --input demo.jsonl").refused(&["`bleu4`", "reference"]);
+}
+
+#[test]
+fn a_model_is_the_one_that_the_detector_knows() {
+    let desk = desk();
+    let model = fixture("llama_tied");
+    desk.run_line(&format!(
+        "score --model tiny={model} --input demo.jsonl --features uncertainty,attribution --output t.jsonl"
+    ))
+    .ends(0, &[]);
+    desk.run_line("fit --input t.jsonl --features logprob,entropy,attr_changed --bootstrap 0 --output tiny.json")
+        .ends(0, &[]);
+    let args = format!("check --detector tiny.json --model {model} --json --exit-zero --input");
+    let run = desk.run_line(&format!("{args} demo.jsonl"));
+    run.ends(0, &[]);
+    // the verdicts are those of the table
+    let detector: Value = serde_json::from_str(&desk.text("tiny.json")).unwrap();
+    let table: Vec<Value> = desk.text("t.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (finding, row) in run.lines().iter().zip(&table) {
+        let features = detector["features"].as_array().unwrap();
+        let z: f64 = features
+            .iter()
+            .map(|f| {
+                let of = |key: &str| f[key].as_f64().unwrap();
+                of("coefficient") * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean")) / of("scale")
+            })
+            .sum::<f64>()
+            + detector["intercept"].as_f64().unwrap();
+        let (slope, offset) = (&detector["calibration"]["slope"], &detector["calibration"]["intercept"]);
+        let want = 1.0 / (1.0 + (-(slope.as_f64().unwrap() * z + offset.as_f64().unwrap())).exp());
+        let got = finding["p_hallucination"].as_f64().unwrap();
+        assert!((got - want).abs() < 1e-9, "{}: {got}, expected {want}", finding["id"]);
+    }
+    // lines and words are there, and shares are shares
+    let first = &run.lines()[0]["evidence"];
+    let shares: f64 = first["lines"].as_array().unwrap().iter().map(|line| line["share"].as_f64().unwrap()).sum();
+    assert!(shares > 0.0 && shares <= 1.0 + 1e-9, "{first}");
+    // other settings, another model
+    desk.run_line(&format!("{args} demo.jsonl --fold dot")).refused(&["`fold` is dot, expected l2"]);
+    let other = fixture("qwen2");
+    desk.run_line(&format!("check --detector tiny.json --model {other} --input demo.jsonl")).refused(&["weights@tiny"]);
+}
+
+#[test]
+fn review_tools_get_what_they_read() {
+    let desk = desk();
+    let bad = sample("a", DIFF, "`frobnicate_matrix` should call `quaternion_hash` of `zebra_index`.\u{1b}[31m");
+    let run = check(&desk, "--input - --format sarif", &bad);
+    run.ends(1, &[]);
+    let sarif: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]);
+    assert_eq!(result["level"], "warning");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (place["artifactLocation"]["uri"].as_str(), place["region"]["startLine"].as_u64()),
+        (Some("src/area.py"), Some(8))
+    );
+
+    let run = check(&desk, "--input - --format rdjsonl", &bad);
+    let line = &run.lines()[0];
+    assert_eq!((line["severity"].as_str(), line["location"]["path"].as_str()), (Some("WARNING"), Some("src/area.py")));
+    assert!(line["message"].as_str().unwrap().contains("frobnicate_matrix"));
+
+    let run = check(&desk, "--input -", &bad);
+    assert!(run.stdout.starts_with("unsupported") && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    let good = sample("a", DIFF, "`width` is multiplied by `shape.height` now, and `area` returns it.");
+    let empty: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &good).stdout).unwrap();
+    assert_eq!(empty["runs"][0]["results"], serde_json::json!([]));
+}
