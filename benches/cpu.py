@@ -42,7 +42,7 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 from arithmetic import DTYPES, Peaks, attribution_operations, scoring_operations  # noqa: E402
 from compare import (  # noqa: E402
-    AGGREGATES, MATRIX_ATOL, MATRIX_RANKS, MATRIX_RTOL, STEP_ATOL, array, rank_correlation, relative_differences,
+    AGGREGATES, MATRIX_RANKS, STEP_ATOL, array, matrix_difference, rank_correlation, relative_differences,
     worst_difference,
 )
 from cost import cost_table, measure_cost, plot  # noqa: E402
@@ -129,16 +129,6 @@ def with_normaliser(step, shift):
         "probability": array(step["probability"]) * numpy.exp(shift),
         "entropy": numpy.exp(shift) * (array(step["entropy"]) - shift),
     }
-
-
-def matrix_difference(what, got, want, exact):
-    """As `worst_difference`; where Inseq's float32 is too far away, from the same matrix in float64."""
-    largest = numpy.nan_to_num(numpy.abs(want)).max()
-    off = numpy.nan_to_num(numpy.abs(array(got) - want)).max()
-    if off > MATRIX_RTOL * largest + MATRIX_ATOL:
-        print(f"{what}: {off / largest:.1e} from Inseq in f32; compared with PyTorch in f64", file=sys.stderr)
-        want = exact()
-    return worst_difference(what, got, want, MATRIX_RTOL, MATRIX_ATOL)
 
 
 def check_attribution(model, name, results, ids, n_prompt):

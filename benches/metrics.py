@@ -67,6 +67,7 @@ def main():
     ap.add_argument("--seed", type=int, default=0, help="of the draw")
     ap.add_argument("--threads", type=int, default=2, help="(default 2)")
     ap.add_argument("--model", default="smollm2-135m", help="the decoder-only model")
+    ap.add_argument("--only", default="", metavar="WORDS", help="metrics whose name has these words")
     ap.add_argument("--veridiff", default="target/release/veridiff", help="the program")
     args = ap.parse_args()
     samples = read_samples(args.data)
@@ -78,10 +79,12 @@ def main():
         data = Path(folder) / "samples.jsonl"
         data.write_text("".join(json.dumps(samples[i]) + "\n" for i in drawn), encoding="utf-8")
         for metric, arguments in contenders(folder, args.model).items():
+            if args.only not in metric:
+                continue
             summary, peak = veridiff.run_score(data, list(map(str, arguments)), args.threads)
             if summary["failed"]:
                 raise SystemExit(f"{metric}: {summary['failed']} rows failed")
-            print(f"| {metric} | {summary['rows'] / summary['seconds']:.1f} | {peak:.2f} GB |", flush=True)
+            print(f"| {metric} | {summary['rows'] / summary['seconds']:.3g} | {peak:.2f} GB |", flush=True)
 
 
 if __name__ == "__main__":
