@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    DetectorError, EvalSettings, Figure, LabelledRows, Logistic, best_threshold,
+    Boosted, DetectorError, EvalSettings, Figure, Fitted, LabelledRows, Learner, Logistic, best_threshold,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
@@ -23,7 +23,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// A logistic regression over named features, with its threshold and what it was trained on.
 ///
-/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale).
+/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale), unless there are trees: then it is the sigmoid of
+/// their sum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detector {
@@ -41,6 +42,9 @@ pub struct Detector {
     pub l2: f64,
     /// Whether the fit reached its optimum.
     pub converged: bool,
+    /// Trees that decide in place of the coefficients, which then explain only: those of logistic regression on the same rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boosted: Option<Boosted>,
     /// What it was trained on.
     pub training: Training,
 }
@@ -136,7 +140,15 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let FitSettings { eval, where_clauses, table } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
-    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
+    let boosted = match eval.learner {
+        Learner::Logistic => None,
+        learner => match learner.fit(rows.features.view(), &rows.labels, eval.l2, eval.bootstrap.seed)? {
+            Fitted::Boosted(boosted) => Some(boosted),
+            Fitted::Logistic(_) => None,
+        },
+    };
+    let predict = |row: &[f64]| boosted.as_ref().map_or_else(|| fitted.predict(row), |boosted| boosted.predict(row));
+    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
     let all: Vec<usize> = (0..n_features).collect();
     let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
@@ -169,6 +181,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         threshold,
         l2,
         converged,
+        boosted,
         training: Training {
             program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             n_rows: rows.len(),
@@ -235,6 +248,9 @@ impl Detector {
     /// If there is not one value per feature.
     pub fn predict(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
+        if let Some(boosted) = &self.boosted {
+            return boosted.predict(values);
+        }
         let weighted = self.features.iter().zip(values).map(|(f, value)| f.coefficient * ((value - f.mean) / f.scale));
         sigmoid(self.intercept + weighted.sum::<f64>())
     }
@@ -332,6 +348,9 @@ impl Detector {
         let numbers = self.features.iter().flat_map(|f| [f.mean, f.scale, f.coefficient]);
         if !numbers.chain([self.intercept, self.threshold, self.l2]).all(f64::is_finite) {
             return Some("a number is not finite".into());
+        }
+        if let Some(what) = self.boosted.as_ref().and_then(|boosted| boosted.fault(self.features.len())) {
+            return Some(what);
         }
         if self.training.groups.len() != self.training.n_groups {
             let (got, want) = (self.training.groups.len(), self.training.n_groups);

@@ -3,6 +3,7 @@
 mod bad_input;
 mod batch;
 mod encoder_decoder;
+mod evidence;
 mod references;
 mod resume;
 mod verbs;
