@@ -1,5 +1,7 @@
 //! Attribution by where it flows from: the whole source, its changed and unchanged tokens, and the text itself.
 
+pub mod lines;
+
 use crate::attribution::{Matrix, named};
 
 /// The core paper's attribution scores of one sample (Eq. 3-6): means over the T targets of the largest entry in a set of

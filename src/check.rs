@@ -9,7 +9,6 @@ use crate::{
     diff::Diff,
     features::FeatureSet,
     grounding::{self, Found, PlainScores},
-    plan::PlanError,
     sample::Sample,
     scorer::{Measurement, Scorer, Settings, Workspace, describe},
     table::Row,
@@ -126,7 +125,7 @@ impl<'a> Checker<'a> {
         workspace: &mut Workspace<'s>,
     ) -> Option<Finding> {
         let measured = scorer.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
-        if matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && workspace.sharers() > 1 {
+        if workspace.is_too_small(&measured) {
             return None;
         }
         let columns = scorer.columns_of(&measured, settings);
@@ -405,7 +404,11 @@ fn rests_on(m: &Measurement) -> Vec<RestsOn> {
     lines.into_iter().map(line).collect()
 }
 
+/// None for trees, whose verdicts are no sum over features.
 fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {
+    if detector.boosted.is_some() {
+        return Vec::new();
+    }
     let mut parts: Vec<Contribution> = detector
         .features
         .iter()

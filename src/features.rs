@@ -3,7 +3,18 @@
 //! A feature is one number of a sample. Its column is `<feature>@<model>`, where the model is the scorer, the encoder or the
 //! classifier that it comes from, or `<feature>` alone if it comes from the texts.
 
-use crate::{aggregate::Aggregates, uncertainty::StepScores};
+mod contrast;
+mod lines;
+mod plain;
+mod shape;
+
+use crate::{
+    aggregate::{Aggregates, lines::LineShape},
+    contrast::{Contrast, Side},
+    grounding::PlainScores,
+    shape::Shape,
+    uncertainty::StepScores,
+};
 
 /// The feature of encoders.
 pub const SIMILARITY: &str = "similarity";
@@ -11,6 +22,8 @@ pub const SIMILARITY: &str = "similarity";
 pub const NLI_ENTAILMENT: &str = "nli_entailment";
 /// The feature of the texts alone.
 pub const BLEU4: &str = "bleu4";
+/// What the features of diff and text without a model go by in a table's metadata.
+pub const GROUNDING: &str = "grounding";
 
 /// Features that are computed together and chosen together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +37,31 @@ pub enum Family {
     Similarity,
     /// Comparison with the sample's reference: n-gram counts, and one forward pass of a classifier over reference and text.
     Reference,
+    /// The same forward pass as for uncertainty; every token's rank and margin beside its scores.
+    Shape,
+    /// For each side of the diff a forward pass over its prompt, shared by samples of one diff, and one over the text.
+    Contrast,
+    /// From the matrix that attribution gives, by the lines of the diff.
+    Lines,
+    /// No model: which words of the text stand where in the diff, and which of its statements the lines refute.
+    Grounding,
+    /// No model: length and form, which are controls.
+    Form,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 4] = [Family::Uncertainty, Family::Attribution, Family::Similarity, Family::Reference];
+    pub const ALL: [Family; 9] = [
+        Family::Uncertainty,
+        Family::Attribution,
+        Family::Similarity,
+        Family::Reference,
+        Family::Shape,
+        Family::Contrast,
+        Family::Lines,
+        Family::Grounding,
+        Family::Form,
+    ];
 
     /// The name a user types.
     pub fn name(self) -> &'static str {
@@ -37,13 +70,23 @@ impl Family {
             Family::Attribution => "attribution",
             Family::Similarity => "similarity",
             Family::Reference => "reference",
+            Family::Shape => "shape",
+            Family::Contrast => "contrast",
+            Family::Lines => "lines",
+            Family::Grounding => "grounding",
+            Family::Form => "form",
         }
+    }
+
+    /// Whether a scorer computes it unasked: what the core paper has of scorers.
+    fn is_default(self) -> bool {
+        matches!(self, Family::Uncertainty | Family::Attribution)
     }
 
     /// The family of a table's column, by its name before the `@`; none if the registry does not know it.
     pub fn of_column(column: &str) -> Option<Family> {
         let name = column.split('@').next().unwrap_or(column);
-        FEATURES.iter().find(|feature| feature.name == name).map(|feature| feature.family)
+        features().find(|feature| feature.name == name).map(|feature| feature.family)
     }
 }
 
@@ -72,6 +115,8 @@ enum Origin {
     Classifier,
     /// The sample's texts alone, by [`crate::reference::bleu`].
     Texts,
+    /// The sample's diff and text alone, by [`crate::grounding`].
+    Plain(fn(&PlainScores) -> f64),
 }
 
 /// What the features are computed from.
@@ -81,6 +126,12 @@ pub struct Measured<'a> {
     pub scores: &'a StepScores,
     /// Present if attribution was computed.
     pub aggregates: Option<&'a Aggregates>,
+    /// Present if it was asked for.
+    pub shape: Option<&'a Shape>,
+    /// Present if it was asked for.
+    pub contrast: Option<&'a Contrast>,
+    /// Present if it was asked for.
+    pub lines: Option<&'a LineShape>,
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -90,8 +141,24 @@ fn mean(values: &[f64]) -> Option<f64> {
 const PROBABILITY: &str = "0 to 1";
 const SHARE: &str = "share of a column, 0 to 1 (normalised); else the unit of the attributed function";
 
-/// Every feature, in the order of the columns. Means are over the response's tokens, logarithms natural.
-pub const FEATURES: &[Feature] = &[
+/// Every feature, in the order of the columns.
+pub fn features() -> impl Iterator<Item = &'static Feature> {
+    const TABLES: [&[Feature]; 9] = [
+        CORE,
+        shape::SHAPE,
+        contrast::NO_DIFF,
+        contrast::UNCHANGED,
+        contrast::OLD,
+        contrast::NEW,
+        lines::LINES,
+        plain::GROUNDING,
+        plain::FORM,
+    ];
+    TABLES.into_iter().flatten()
+}
+
+/// The core paper's features. Means are over the response's tokens, logarithms natural.
+const CORE: &[Feature] = &[
     Feature {
         name: "logprob",
         family: Family::Uncertainty,
@@ -190,9 +257,9 @@ pub const FEATURES: &[Feature] = &[
 pub struct FeatureSet(Vec<&'static Feature>);
 
 impl Default for FeatureSet {
-    /// Every feature of a scorer.
+    /// The core paper's features of a scorer.
     fn default() -> Self {
-        FeatureSet(FEATURES.iter().filter(|f| matches!(f.origin, Origin::Scorer(_))).collect())
+        FeatureSet(features().filter(|f| matches!(f.origin, Origin::Scorer(_)) && f.family.is_default()).collect())
     }
 }
 
@@ -203,17 +270,17 @@ impl FeatureSet {
     /// The first unknown name, with the list of known ones.
     pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Self, UnknownFeature> {
         for name in names.iter().map(AsRef::as_ref) {
-            if !FEATURES.iter().any(|f| f.name == name || f.family.name() == name) {
+            if !features().any(|f| f.name == name || f.family.name() == name) {
                 return Err(UnknownFeature { name: name.to_owned() });
             }
         }
         let chosen = |f: &&Feature| names.iter().any(|n| n.as_ref() == f.name || n.as_ref() == f.family.name());
-        Ok(FeatureSet(FEATURES.iter().filter(chosen).collect()))
+        Ok(FeatureSet(features().filter(chosen).collect()))
     }
 
     /// Whether any of them needs gradients.
     pub fn needs_attribution(&self) -> bool {
-        self.0.iter().any(|f| f.family == Family::Attribution)
+        self.0.iter().any(|f| matches!(f.family, Family::Attribution | Family::Lines))
     }
 
     /// Whether any of them comes from a scorer.
@@ -231,6 +298,37 @@ impl FeatureSet {
         self.0.iter().any(|f| matches!(f.origin, Origin::Classifier))
     }
 
+    /// Whether any of them is of a family.
+    pub fn has(&self, family: Family) -> bool {
+        self.0.iter().any(|f| f.family == family)
+    }
+
+    /// The sides of the diff that contrasts are taken with, in the order of [`Side::ALL`].
+    pub fn sides(&self) -> impl Iterator<Item = Side> {
+        let tables = [contrast::NO_DIFF, contrast::UNCHANGED, contrast::OLD, contrast::NEW];
+        let wanted = |table: &[Feature]| self.0.iter().any(|f| table.iter().any(|known| known.name == f.name));
+        Side::ALL.into_iter().zip(tables).filter(move |(_, table)| wanted(table)).map(|(side, _)| side)
+    }
+
+    /// Whether any of them comes from diff and text without a model.
+    pub fn needs_plain(&self) -> bool {
+        self.plain_names().next().is_some()
+    }
+
+    /// The names of those that come from diff and text without a model, in the order of the columns.
+    pub fn plain_names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter(|f| matches!(f.origin, Origin::Plain(_))).map(|f| f.name)
+    }
+
+    /// Names and values of those that come from diff and text without a model.
+    pub fn plain_values(&self, scores: &PlainScores) -> Vec<(&'static str, f64)> {
+        let value = |f: &&'static Feature| match f.origin {
+            Origin::Plain(value) => Some((f.name, value(scores))),
+            _ => None,
+        };
+        self.0.iter().filter_map(value).collect()
+    }
+
     /// Whether BLEU-4 is among them.
     pub fn needs_bleu(&self) -> bool {
         self.0.iter().any(|f| matches!(f.origin, Origin::Texts))
@@ -239,7 +337,7 @@ impl FeatureSet {
     /// These and every feature of another family.
     pub fn with(&self, family: Family) -> FeatureSet {
         let has = |f: &Feature| f.family == family || self.0.iter().any(|mine| mine.name == f.name);
-        FeatureSet(FEATURES.iter().filter(|f| has(f)).collect())
+        FeatureSet(features().filter(|f| has(f)).collect())
     }
 
     /// These but one.
@@ -261,7 +359,7 @@ impl FeatureSet {
     pub fn values(&self, measured: &Measured<'_>) -> Vec<(&'static str, Option<f64>)> {
         let value = |f: &&'static Feature| match f.origin {
             Origin::Scorer(value) => Some((f.name, value(measured))),
-            Origin::Encoder | Origin::Classifier | Origin::Texts => None,
+            Origin::Encoder | Origin::Classifier | Origin::Texts | Origin::Plain(_) => None,
         };
         self.0.iter().filter_map(value).collect()
     }
@@ -269,7 +367,12 @@ impl FeatureSet {
 
 /// Whether a column without `@` is a feature's.
 pub fn is_plain_feature(column: &str) -> bool {
-    FEATURES.iter().any(|f| matches!(f.origin, Origin::Texts) && f.name == column)
+    features().any(|f| matches!(f.origin, Origin::Texts | Origin::Plain(_)) && f.name == column)
+}
+
+/// Whether a column is a feature of diff and text without a model.
+pub fn is_grounding_feature(column: &str) -> bool {
+    features().any(|f| matches!(f.origin, Origin::Plain(_)) && f.name == column)
 }
 
 /// Whether a column is a feature that compares the text with the sample's reference.
@@ -290,7 +393,7 @@ fn family_names() -> String {
 }
 
 fn feature_names() -> String {
-    FEATURES.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")
+    features().map(|f| f.name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -312,7 +415,7 @@ mod tests {
         let scorer = FeatureSet::default();
         assert!(scorer.needs_scorer() && !scorer.needs_encoder() && !scorer.needs_classifier() && !scorer.needs_bleu());
         let all = scorer.with(Family::Reference).with(Family::Similarity);
-        assert_eq!(all.names().collect::<Vec<_>>(), FEATURES.iter().map(|f| f.name).collect::<Vec<_>>());
+        assert_eq!(all.names().collect::<Vec<_>>(), CORE.iter().map(|f| f.name).collect::<Vec<_>>());
         assert_eq!(all.scorer_names().collect::<Vec<_>>(), scorer.names().collect::<Vec<_>>());
         let bleu = FeatureSet::parse(&["reference"]).unwrap().without(NLI_ENTAILMENT);
         assert_eq!(bleu.names().collect::<Vec<_>>(), [BLEU4]);
@@ -327,7 +430,13 @@ mod tests {
             probability: vec![0.25, 0.75],
             entropy: vec![1.0, 2.0],
         };
-        let values = FeatureSet::default().values(&Measured { scores: &scores, aggregates: None });
+        let values = FeatureSet::default().values(&Measured {
+            scores: &scores,
+            aggregates: None,
+            shape: None,
+            contrast: None,
+            lines: None,
+        });
         assert_eq!(
             values[..4],
             [("logprob", Some(-2.0)), ("logit", Some(6.0)), ("probability", Some(0.5)), ("entropy", Some(1.5))]

@@ -363,6 +363,11 @@ impl Footprint {
         (layers * n * kv + inputs + 2 * s * h) * self.element()
     }
 
+    /// Bytes of the keys and values of a prompt that is kept beside the sample's own.
+    pub fn kept_prompt(&self, n_prompt: usize) -> u64 {
+        self.kept(Lengths { n_prompt, n_response: 1 }, false)
+    }
+
     fn logits(&self, gradients: bool) -> u64 {
         let rows = (LOGIT_ROWS * self.config.vocab_size) as u64;
         // logits, their copy on the host in f32 (f64 for f64), and their gradient

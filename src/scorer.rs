@@ -11,10 +11,12 @@ use tokenizers::Tokenizer;
 
 use crate::{
     Error, Result,
-    aggregate::{Aggregates, TargetRule, aggregate},
+    aggregate::{Aggregates, TargetRule, aggregate, lines::LineShape},
     attribution::{AttributedFn, Denominator, Fold, Matrix, attribute_about, named},
+    contrast::{Contrast, Side},
     diff::Diff,
-    features::{FeatureSet, Measured},
+    features::{Family, FeatureSet, Measured},
+    grounding::Evidence,
     model::{
         language::{LanguageModel, ModelConfig, Prompt},
         ops::Precision,
@@ -25,9 +27,13 @@ use crate::{
     plan::{Footprint, Lengths, Limits, PlanError},
     prompt::{CCT5, MARKERS, Template},
     sample::{Sample, Task},
+    shape::{Shape, TokenClass, classes},
     table::Row,
-    tokens::{ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair},
-    uncertainty::{StepScores, scores_about},
+    tokens::{
+        ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair, encode_pair_prompt,
+        encode_prompt,
+    },
+    uncertainty::{StepScores, scores_about, scores_and_ranks_about},
 };
 
 /// Which tokens of a text are targets (specification, section 6, question 6).
@@ -161,12 +167,19 @@ pub struct Scorer {
 pub struct Workspace<'a> {
     limits: Limits,
     prompt: Option<Prompt<'a>>,
+    /// The prompts with one side of the diff, in the order of [`Side::ALL`].
+    sides: [Option<Prompt<'a>>; Side::ALL.len()],
 }
 
 impl Workspace<'_> {
+    /// Whether a measurement failed for want of memory that others share: alone it may succeed.
+    pub fn is_too_small(&self, measured: &Result<Measurement>) -> bool {
+        matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && self.limits.sharers > 1
+    }
+
     /// An empty one; its samples keep within `limits`.
     pub fn new(limits: Limits) -> Self {
-        Workspace { limits, prompt: None }
+        Workspace { limits, prompt: None, sides: Default::default() }
     }
 }
 
@@ -185,6 +198,12 @@ pub struct Measurement {
     pub matrix: Option<Matrix>,
     /// Its aggregates.
     pub aggregates: Option<Aggregates>,
+    /// The shape of uncertainty, if a feature needs it; none if no token counts.
+    pub shape: Option<Shape>,
+    /// What the scores lose without sides of the diff, if a feature needs it.
+    pub contrast: Option<Contrast>,
+    /// Attribution over the lines of the diff, if a feature needs it.
+    pub lines: Option<LineShape>,
     /// Time in the model, without text handling.
     pub elapsed: Duration,
 }
@@ -286,8 +305,7 @@ impl Scorer {
     /// The text is too long, or cannot be encoded for this model.
     pub fn encode(&self, diff: &Diff, text: &str, task: Task, settings: &Settings) -> Result<Encoding> {
         let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
-        let template = settings.template.as_ref().or(self.own_template.as_ref());
-        let template = template.cloned().unwrap_or_else(|| Template::for_task(task));
+        let template = self.template(task, settings);
         Ok(match self.model {
             LanguageModel::DecoderOnly(_) => {
                 let append_eos = match settings.targets {
@@ -298,6 +316,65 @@ impl Scorer {
             }
             LanguageModel::EncoderDecoder(_) => encode_pair(&self.tokenizer, &template, diff, text, &options)?,
         })
+    }
+
+    fn template(&self, task: Task, settings: &Settings) -> Template {
+        let template = settings.template.as_ref().or(self.own_template.as_ref());
+        template.cloned().unwrap_or_else(|| Template::for_task(task))
+    }
+
+    /// The prompt of a sample with one side of its diff; `None` if nothing is left, or the text does not fit behind it. It is hardly ever longer than
+    /// the sample's own: a blank in place of a marker can cost a token.
+    fn side_prompt(
+        &self,
+        side: Side,
+        diff: &Diff,
+        encoding: &Encoding,
+        task: Task,
+        settings: &Settings,
+    ) -> Result<Option<Vec<u32>>> {
+        let template = self.template(task, settings);
+        let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
+        let ids = match self.model {
+            LanguageModel::DecoderOnly(_) => {
+                // of a diff that was cut the sides are cut there too
+                let left = side.of(diff, encoding.diff.len());
+                encode_prompt(&self.tokenizer, &template, &left, &options)
+            }
+            LanguageModel::EncoderDecoder(_) => {
+                let left = side.of(diff, diff.text().len());
+                encode_pair_prompt(&self.tokenizer, &template, &left, &options)
+            }
+        };
+        let ids = match ids {
+            // nothing is left of a prompt that is the diff alone
+            Err(TokensError::NoTokens { .. }) => return Ok(None),
+            ids => ids?,
+        };
+        let is_pair = matches!(self.model, LanguageModel::EncoderDecoder(_));
+        let beside = if is_pair { 0 } else { encoding.n_response() };
+        Ok((ids.len() + beside <= self.max_tokens(settings)).then_some(ids))
+    }
+
+    /// The scores of the text behind each side's prompt; prompts that were run for the sample before are not run again.
+    fn scores_of_sides<'a>(
+        &'a self,
+        known: &mut [Option<Prompt<'a>>],
+        prompts: &[(Side, Option<Vec<u32>>)],
+        targets: &[u32],
+    ) -> Result<Vec<(Side, StepScores)>> {
+        let mut scores = Vec::with_capacity(prompts.len());
+        for (side, ids) in prompts {
+            let Some(ids) = ids else { continue };
+            let place = &mut known[*side as usize];
+            let prompt = match place.take().filter(|known| known.serves(ids, Keep::KeysValues)) {
+                Some(known) => known,
+                None => self.model.read(ids, Keep::KeysValues)?,
+            };
+            scores.push((*side, scores_about(&prompt, targets)?));
+            *place = Some(prompt);
+        }
+        Ok(scores)
     }
 
     /// Runs the model over one sample.
@@ -327,33 +404,47 @@ impl Scorer {
         let start = Instant::now();
         let (n, gradients) = (encoding.n_prompt, settings.features.needs_attribution());
         let (prompt, targets) = encoding.ids.split_at(n);
-        let lengths = Lengths { n_prompt: n, n_response: targets.len() };
-        let plan = Footprint::of(&self.model).plan(lengths, gradients, workspace.limits)?;
+        let of_side = |side| Ok((side, self.side_prompt(side, &diff, &encoding, task, settings)?));
+        let prompts = settings.features.sides().map(of_side).collect::<Result<Vec<_>>>()?;
+        let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
+        let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
+        let footprint = Footprint::of(&self.model);
+        let beside = footprint.kept_prompt(longest) * (prompts.len() * workspace.limits.sharers.max(1)) as u64;
+        let max_bytes = workspace.limits.max_bytes.map(|bytes| bytes.saturating_sub(beside));
+        let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
         let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
         let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
         // what is not divided has no denominator
         let prompt_only = settings.denominator == Denominator::Source
             && settings.normalize
             && matches!(self.model, LanguageModel::EncoderDecoder(_));
+        let wants_ranks = settings.features.has(Family::Shape);
+        let sides = &mut workspace.sides;
         let run = || -> Result<_> {
             let prompt = match known {
                 Some(known) => known,
                 None => self.model.read(prompt, keep)?,
             };
+            let without = self.scores_of_sides(sides, &prompts, targets)?;
+            let (scores, ranks) = match (wants_ranks, gradients) {
+                (true, _) => scores_and_ranks_about(&prompt, targets).map(|(scores, ranks)| (scores, Some(ranks)))?,
+                (false, false) => (scores_about(&prompt, targets)?, None),
+                (false, true) => (StepScores::default(), None),
+            };
             if !gradients {
-                let scores = scores_about(&prompt, targets)?;
-                return Ok((prompt, scores, None));
+                return Ok((prompt, scores, None, ranks, without));
             }
             let mut attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
             if prompt_only {
                 attribution = attribution.prompt_only();
             }
             let matrix = attribution.matrix(settings.fold, settings.normalize);
-            Ok((prompt, attribution.scores, Some(matrix)))
+            Ok((prompt, attribution.scores, Some(matrix), ranks, without))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix) = if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
+        let (prompt, scores, matrix, ranks, without) =
+            if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
         let counted = settings.counted(&encoding);
@@ -363,18 +454,44 @@ impl Scorer {
             Aggregates { target: of_all.target.filter(|_| !prompt_only), ..of_all }
         };
         let aggregates = matrix.as_ref().map(of_counted);
-        Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, elapsed })
+        let (mut shape, mut contrast, mut lines) = (None, None, None);
+        let wants_lines = settings.features.has(Family::Lines);
+        if ranks.is_some() || !prompts.is_empty() || wants_lines {
+            let classes: Vec<TokenClass> = classes(&encoding, text);
+            lines = matrix
+                .as_ref()
+                .filter(|_| wants_lines)
+                .map(|matrix| LineShape::new(matrix, &encoding, &Evidence::new(&diff, text), text, &classes, &counted));
+            let kept = counted.iter().zip(classes).filter(|(counted, _)| **counted).map(|(_, class)| class);
+            let classes: Vec<TokenClass> = kept.collect();
+            let of_text = scores.of_targets(&counted);
+            shape = ranks.and_then(|ranks| Shape::new(&of_text, &ranks.of_targets(&counted), &classes));
+            let without = without.into_iter().map(|(side, scores)| (side, scores.of_targets(&counted)));
+            contrast = Some(Contrast::new(&of_text, &without.collect::<Vec<_>>(), &classes));
+        }
+        Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, shape, contrast, lines, elapsed })
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
     /// null. None if the sample is too large for a workspace that shares its memory with others.
     pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
+        let measured = self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
+        (!workspace.is_too_small(&measured)).then(|| self.columns_of(&measured, settings))
+    }
+
+    /// The columns of a measurement, or of a failed one.
+    pub fn columns_of(&self, measured: &Result<Measurement>, settings: &Settings) -> Row {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
-        match self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings) {
-            Err(Error::Plan(PlanError::TooSmall { .. })) if workspace.limits.sharers > 1 => return None,
+        match measured {
             Ok(m) => {
-                let measured = Measured { scores: &m.scores.of_targets(&m.counted), aggregates: m.aggregates.as_ref() };
+                let measured = Measured {
+                    scores: &m.scores.of_targets(&m.counted),
+                    aggregates: m.aggregates.as_ref(),
+                    shape: m.shape.as_ref(),
+                    contrast: m.contrast.as_ref(),
+                    lines: m.lines.as_ref(),
+                };
                 for (name, value) in settings.features.values(&measured) {
                     put(name, value.map_or(Value::Null, Value::from));
                 }
@@ -394,14 +511,14 @@ impl Scorer {
                     put(name, Value::Null);
                 }
                 put("status", "error".into());
-                put("error", describe(&error).into());
+                put("error", describe(error).into());
                 let counts = ["n_prompt_tokens", "n_diff_tokens", "n_response_tokens", "n_cut_tokens", "n_lost_bytes"];
                 for name in counts.into_iter().chain(["boundary", "doubled_bos"]) {
                     put(name, Value::Null);
                 }
             }
         }
-        Some(row)
+        row
     }
 }
 

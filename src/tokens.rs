@@ -10,7 +10,7 @@ mod pair;
 mod raw;
 
 pub use error::TokensError;
-pub use pair::encode_pair;
+pub use pair::{encode_pair, encode_pair_prompt};
 
 use std::{borrow::Cow, ops::Range};
 
@@ -176,6 +176,30 @@ pub fn encode(
         joined.tokens.insert(joined.tokens.ids.len(), id, prompt.text.len() + response.len());
     }
     Ok(annotate(prompt, joined, n_cut, diff, response, options.changed))
+}
+
+/// The ids of another prompt for a response that was encoded already: of `diff` in the template, uncut.
+///
+/// # Errors
+/// [`TokensError::NoTokens`] if there are none, [`TokensError::Tokenizer`] if the tokenizer fails.
+pub fn encode_prompt(
+    tokenizer: &Tokenizer,
+    template: &Template,
+    diff: &str,
+    options: &EncodeOptions,
+) -> Result<Vec<u32>, TokensError> {
+    let tokenizer = options.reading(tokenizer);
+    let ids = raw::RawTokens::encode(&tokenizer, &template.render(diff).text, true)?.ids;
+    if ids.is_empty() { Err(TokensError::NoTokens { part: "prompt" }) } else { Ok(ids) }
+}
+
+/// The tokenizer, set to read special-token text as the options say.
+fn reading<'t>(tokenizer: &'t Tokenizer, options: &EncodeOptions) -> Cow<'t, Tokenizer> {
+    let mut tokenizer = Cow::Borrowed(tokenizer);
+    if tokenizer.get_encode_special_tokens() == options.parse_special {
+        tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
+    }
+    tokenizer
 }
 
 /// Segments, changed marks and lines from the spans.

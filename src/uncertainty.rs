@@ -54,6 +54,31 @@ impl StepScores {
     }
 }
 
+/// How each of the `T` response tokens stands among the others that might have come.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepRanks {
+    /// 1 for the most probable token, 2 for the next; tokens that are as probable go behind.
+    pub rank: Vec<f64>,
+    /// The token's logit minus that of the best other token; negative unless it is the best itself.
+    pub margin: Vec<f64>,
+    /// Variance of ln p under the next-token distribution, nats squared.
+    pub variance: Vec<f64>,
+}
+
+impl StepRanks {
+    /// Those of some tokens only; `counted` says of each whether it stays.
+    pub fn of_targets(&self, counted: &[bool]) -> StepRanks {
+        let keep = |values: &[f64]| values.iter().zip(counted).filter(|(_, keep)| **keep).map(|(&v, _)| v).collect();
+        StepRanks { rank: keep(&self.rank), margin: keep(&self.margin), variance: keep(&self.variance) }
+    }
+
+    fn push(&mut self, row: &RowRank) {
+        self.rank.push(row.rank as f64);
+        self.margin.push(row.margin);
+        self.variance.push(row.variance);
+    }
+}
+
 /// Which scalar `y_t` of the next-token distribution is explained; its gradient with respect to the logits is a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seed {
@@ -61,6 +86,12 @@ pub enum Seed {
     LogProb,
     /// ∂ z_target / ∂z = onehot.
     Logit,
+}
+
+struct RowRank {
+    rank: usize,
+    margin: f64,
+    variance: f64,
 }
 
 struct RowScores {
@@ -88,6 +119,24 @@ fn score_row<T: Real>(logits: &[T], target: usize) -> RowScores {
     }
 }
 
+/// How the target stands in a row of logits.
+fn rank_row<T: Real>(logits: &[T], target: usize, scores: &RowScores) -> RowRank {
+    let own = logits[target];
+    let (mut rank, mut best, mut second_moment) = (1_usize, T::neg_infinity(), 0.0_f64);
+    let total = T::from_f64(scores.log_sum_exp);
+    for (v, &z) in logits.iter().enumerate() {
+        let logprob = z - total;
+        let p = logprob.exp().to_f64();
+        second_moment += if p > 0.0 { p * logprob.to_f64().powi(2) } else { 0.0 };
+        rank += usize::from(z > own);
+        if v != target && z > best {
+            best = z;
+        }
+    }
+    let margin = if logits.len() > 1 { own.to_f64() - best.to_f64() } else { 0.0 };
+    RowRank { rank, margin, variance: (second_moment - scores.entropy.powi(2)).max(0.0) }
+}
+
 /// Replaces a row of logits by the gradient of the seed's scalar.
 fn seed_row<T: Real>(logits: &mut [T], target: usize, scores: &RowScores, seed: Seed) {
     match seed {
@@ -113,7 +162,7 @@ fn seed_row<T: Real>(logits: &mut [T], target: usize, scores: &RowScores, seed: 
 /// # Errors
 /// A tensor operation failed, or the logits of a row are not finite.
 pub fn step_scores(head: &Head, hidden: &Tensor, targets: &[u32]) -> Result<StepScores> {
-    Ok(score(head, hidden, targets, None)?.0)
+    Ok(score(head, hidden, targets, None, None)?.0)
 }
 
 /// Scores the text's tokens `targets` `[T]` behind a prompt.
@@ -135,6 +184,20 @@ pub fn scores_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<StepScores> 
     }
 }
 
+/// As [`scores_about`], and how each token stands among the others.
+///
+/// # Errors
+/// As [`step_scores`].
+pub fn scores_and_ranks_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<(StepScores, StepRanks)> {
+    let (head, hidden) = match prompt {
+        Prompt::Past(decoder, past) => (decoder.head(), past.predicting_rows(decoder, targets)?),
+        Prompt::Source(model, source) => (model.head(), source.predicting_rows(model, targets)?),
+    };
+    let mut ranks = StepRanks::default();
+    let (scores, _) = score(head, &hidden, targets, None, Some(&mut ranks))?;
+    Ok((scores, ranks))
+}
+
 /// As [`step_scores`], and the gradient of each token's seed scalar with respect to its row of `hidden`: `[T, H]`.
 pub fn step_scores_and_seeds(
     head: &Head,
@@ -142,14 +205,20 @@ pub fn step_scores_and_seeds(
     targets: &[u32],
     seed: Seed,
 ) -> Result<(StepScores, Tensor)> {
-    let (scores, seeds) = score(head, hidden, targets, Some(seed))?;
+    let (scores, seeds) = score(head, hidden, targets, Some(seed), None)?;
     Ok((scores, Tensor::cat(&seeds, 0)?))
 }
 
-fn score(head: &Head, hidden: &Tensor, targets: &[u32], seed: Option<Seed>) -> Result<(StepScores, Vec<Tensor>)> {
+fn score(
+    head: &Head,
+    hidden: &Tensor,
+    targets: &[u32],
+    seed: Option<Seed>,
+    ranks: Option<&mut StepRanks>,
+) -> Result<(StepScores, Vec<Tensor>)> {
     match head.dtype() {
-        DType::F64 => score_in::<f64>(head, hidden, targets, seed),
-        _ => score_in::<f32>(head, hidden, targets, seed),
+        DType::F64 => score_in::<f64>(head, hidden, targets, seed, ranks),
+        _ => score_in::<f32>(head, hidden, targets, seed, ranks),
     }
 }
 
@@ -159,7 +228,9 @@ fn score_in<T: Real>(
     hidden: &Tensor,
     targets: &[u32],
     seed: Option<Seed>,
+    mut ranks: Option<&mut StepRanks>,
 ) -> Result<(StepScores, Vec<Tensor>)> {
+    let wants_ranks = ranks.is_some();
     let mut scores = StepScores::default();
     let mut seeds = Vec::new();
     for (i, rows) in targets.chunks(LOGIT_ROWS).enumerate() {
@@ -168,19 +239,25 @@ fn score_in<T: Real>(
         let logits = head.logits(&hidden)?;
         let mut host: Vec<T> = logits.to_dtype(T::DTYPE)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
         let v = host.len() / rows.len();
-        let chunk: Vec<RowScores> = host
+        let chunk: Vec<(RowScores, Option<RowRank>)> = host
             .par_chunks_exact_mut(v)
             .zip(rows)
             .map(|(row, &target)| {
                 let scores = score_row(row, target as usize);
+                let rank = wants_ranks.then(|| rank_row(row, target as usize, &scores));
                 if let Some(seed) = seed {
                     seed_row(row, target as usize, &scores, seed);
                 }
-                scores
+                (scores, rank)
             })
             .collect();
         check_finite(&chunk, start)?;
-        chunk.iter().for_each(|row| scores.push(row));
+        for (row, rank) in &chunk {
+            scores.push(row);
+            if let (Some(ranks), Some(rank)) = (ranks.as_deref_mut(), rank) {
+                ranks.push(rank);
+            }
+        }
         if seed.is_some() {
             let d_logits = Tensor::from_vec(host, (rows.len(), v), &Device::Cpu)?;
             let d_logits = d_logits.to_device(head.device())?.to_dtype(head.dtype())?;
@@ -190,14 +267,14 @@ fn score_in<T: Real>(
     Ok((scores, seeds))
 }
 
-fn check_finite(rows: &[RowScores], start: usize) -> Result<()> {
-    match rows.iter().position(|r| !(r.logit.is_finite() && r.log_sum_exp.is_finite() && r.entropy.is_finite())) {
+fn check_finite(rows: &[(RowScores, Option<RowRank>)], start: usize) -> Result<()> {
+    match rows.iter().position(|(r, _)| !(r.logit.is_finite() && r.log_sum_exp.is_finite() && r.entropy.is_finite())) {
         None => Ok(()),
         Some(i) => candle_core::bail!(
             "the model's logits for response token {} are not finite (logit {}): the weights are damaged, or the dtype's \
              range is too small for this model",
             start + i,
-            rows[i].logit
+            rows[i].0.logit
         ),
     }
 }
@@ -221,6 +298,19 @@ mod tests {
         assert!(
             !score_row(&[f32::NAN, 1.0], 1).entropy.is_finite() || !score_row(&[f32::NAN, 1.0], 0).logit.is_finite()
         );
+    }
+
+    #[test]
+    fn ranks_margins_and_variances_by_hand() {
+        // p is 1/2, 1/4, 1/8, 1/8
+        let logits = [8f32, 4.0, 2.0, 2.0].map(f32::ln);
+        let of = |target: usize| rank_row(&logits, target, &score_row(&logits, target));
+        assert_eq!([0, 1, 2, 3].map(|target| of(target).rank), [1, 2, 3, 3]);
+        assert!((of(0).margin - 2f64.ln()).abs() < 1e-6 && (of(3).margin - 0.25f64.ln()).abs() < 1e-6);
+        // ln p is -1, -2, -3, -3 times ln 2: mean -7/4, mean square 15/4
+        let variance = (15.0 / 4.0 - 49.0 / 16.0) * 2f64.ln().powi(2);
+        assert!((of(1).variance - variance).abs() < 1e-6, "{}", of(1).variance);
+        assert_eq!(rank_row(&[1.0f32], 0, &score_row(&[1.0f32], 0)).margin, 0.0);
     }
 
     #[test]

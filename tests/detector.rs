@@ -9,12 +9,16 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use veridiff::detector::{
     Bootstrap, DEFAULT_L2, Detector, DetectorError, Direction, EvalSettings, FitSettings, Groups, LabelledRows,
-    NamedSet, PredictorKind, StepDirection, apply_detector, compare_sets, evaluate, evaluate_stepwise, fit_detector,
-    fit_logistic, roc_auc,
+    Learner, NamedSet, PredictorKind, StepDirection, apply_detector, compare_sets, evaluate, evaluate_stepwise,
+    fit_detector, fit_logistic, roc_auc,
 };
 
-const SETTINGS: EvalSettings =
-    EvalSettings { n_folds: 5, l2: DEFAULT_L2, bootstrap: Bootstrap { n_resamples: 200, seed: 3 } };
+const SETTINGS: EvalSettings = EvalSettings {
+    n_folds: 5,
+    l2: DEFAULT_L2,
+    learner: Learner::Logistic,
+    bootstrap: Bootstrap { n_resamples: 200, seed: 3 },
+};
 
 // ---- scikit-learn ----
 
@@ -143,6 +147,23 @@ fn shuffled_labels_are_not_predicted() {
     }
     // one run has a standard error of about 0.04, the mean of eight about 0.013; out-of-fold figures lean a little below
     assert!((sum / 8.0 - 0.5).abs() < 0.06, "{}", sum / 8.0);
+}
+
+#[test]
+fn shuffled_labels_are_not_predicted_by_trees_either() {
+    let boosted = EvalSettings { learner: Learner::Boosted, ..SETTINGS };
+    let mut sum = 0.0;
+    for seed in 0..4 {
+        let mut rows = rows(1.5, false, seed);
+        let bootstrap = Bootstrap { n_resamples: 0, seed };
+        let found = evaluate(&rows, EvalSettings { bootstrap, ..boosted }).unwrap();
+        assert!(found.predictors[3].overall.auc.unwrap() > 0.85, "{:?}", found.predictors[3].overall);
+        rows.labels.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let evaluation = evaluate(&rows, EvalSettings { bootstrap, ..boosted }).unwrap();
+        sum += evaluation.predictors[3].overall.auc.unwrap();
+    }
+    // one run has a standard error of about 0.04, the mean of four about 0.02
+    assert!((sum / 4.0 - 0.5).abs() < 0.08, "{}", sum / 4.0);
 }
 
 #[test]
@@ -302,6 +323,36 @@ fn a_detector_file_gives_the_same_predictions_and_says_when_rows_are_its_own() {
     assert!(clean.predictors[0].overall.auc.unwrap() > 0.7);
     // the fit does not depend on anything but its input
     assert_eq!(fit(&rows).detector.to_json(), detector.to_json());
+}
+
+#[test]
+fn a_boosted_detector_keeps_its_trees_beside_the_coefficients_that_explain() {
+    let rows = rows(1.0, false, 1);
+    let settings = |learner| FitSettings {
+        eval: EvalSettings { learner, ..SETTINGS },
+        where_clauses: vec![],
+        table: BTreeMap::new(),
+    };
+    let boosted = fit_detector(&rows, settings(Learner::Boosted)).unwrap().detector;
+    let logistic = fit_detector(&rows, settings(Learner::Logistic)).unwrap().detector;
+    assert_eq!(boosted.features, logistic.features);
+    assert!(logistic.boosted.is_none() && !logistic.to_json().contains("boosted"));
+    let path = Path::new("d.json");
+    let read = Detector::from_json(&boosted.to_json(), path).unwrap();
+    assert_eq!(read, boosted);
+    assert_eq!(fit_detector(&rows, settings(Learner::Boosted)).unwrap().detector.to_json(), boosted.to_json());
+    let differs = |row: &[f64]| (boosted.predict(row) - logistic.predict(row)).abs() > 1e-6;
+    for row in rows.features.outer_iter().map(|row| row.to_vec()) {
+        assert_eq!(read.predict(&row).to_bits(), boosted.predict(&row).to_bits());
+        assert!((0.0..=1.0).contains(&boosted.predict(&row)));
+    }
+    assert!(rows.features.outer_iter().any(|row| differs(&row.to_vec())));
+    let mut value: Value = serde_json::from_str(&boosted.to_json()).unwrap();
+    value["boosted"]["trees"][0]["left"][0] = 0.into();
+    match Detector::from_json(&value.to_string(), path) {
+        Err(DetectorError::Content { what, .. }) => assert!(what.contains("boosted.trees[0]"), "{what}"),
+        other => panic!("expected Content, got {other:?}"),
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error,
     batch::Batch,
-    detector::{Bootstrap, DEFAULT_L2, EvalSettings, choose_features, evaluate, labelled_rows},
+    detector::{Bootstrap, DEFAULT_L2, EvalSettings, Learner, choose_features, evaluate, labelled_rows},
     features::FeatureSet,
     report::{
         explanation::terminal_page,
@@ -73,7 +73,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
     let features = choose_features(&table, &[])?;
     let rows = labelled_rows(&table, &features, &[])?;
-    let figures = EvalSettings { n_folds: 5, l2: DEFAULT_L2, bootstrap: Bootstrap { n_resamples: 2000, seed: 0 } };
+    let figures = EvalSettings {
+        n_folds: 5,
+        l2: DEFAULT_L2,
+        learner: Learner::default(),
+        bootstrap: Bootstrap { n_resamples: 2000, seed: 0 },
+    };
     let evaluation = evaluate(&rows, figures).map_err(Error::from)?;
     print(&evaluation_page(&evaluation, if args.json { Format::Json } else { Format::Text }))?;
     if args.json {

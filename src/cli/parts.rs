@@ -27,11 +27,12 @@ use super::{note, scoring};
 use crate::{
     batch::Batch,
     diff::Diff,
-    features::{BLEU4, is_plain_feature},
+    features::{BLEU4, FeatureSet, GROUNDING, is_grounding_feature, is_plain_feature},
+    grounding::{self, PlainScores},
     plan::{Footprint, Lengths, Limits, size},
     reference::{bleu::Bleu, entailment::ReferenceEntailment},
     sample::Sample,
-    scorer::{Prepared, Settings},
+    scorer::{Prepared, Settings, describe},
     similarity::Similarity,
     table::{Groups, ID_COLUMN, ROW_COLUMN, Row, SHARD_KEY},
 };
@@ -53,6 +54,8 @@ pub enum Source<'a> {
     Encoder(Box<Similarity>),
     /// BLEU-4.
     Texts(Bleu),
+    /// Grounding and form, without a model.
+    Plain(FeatureSet),
     /// Entailment by the reference.
     Classifier(Box<ReferenceEntailment>),
 }
@@ -63,14 +66,17 @@ impl Source<'_> {
         match self {
             Source::Scorer(scorer) => Some(scorer.name()),
             Source::Encoder(encoder) => Some(&encoder.name),
-            Source::Texts(_) => None,
+            Source::Texts(_) | Source::Plain(_) => None,
             Source::Classifier(classifier) => Some(&classifier.name),
         }
     }
 
     /// What a person knows it by.
     pub fn name(&self) -> &str {
-        self.model().unwrap_or(BLEU4)
+        match self {
+            Source::Plain(_) => GROUNDING,
+            _ => self.model().unwrap_or(BLEU4),
+        }
     }
 
     /// What its columns come from.
@@ -79,15 +85,21 @@ impl Source<'_> {
             Source::Scorer(scorer) => scorer.provenance().clone(),
             Source::Encoder(encoder) => encoder.provenance().clone(),
             Source::Texts(bleu) => BTreeMap::from([(BLEU4.to_owned(), bleu.to_string())]),
+            Source::Plain(features) => {
+                let names: Vec<&str> = features.plain_names().collect();
+                let says = format!("version {}: {}", grounding::VERSION, names.join(","));
+                BTreeMap::from([(GROUNDING.to_owned(), says)])
+            }
             Source::Classifier(classifier) => classifier.provenance().clone(),
         }
     }
 
     /// Its part of the columns of a row; none if the part is missing or failed.
     fn part_of(&self, columns: &Row) -> Option<Row> {
-        let is_own = |key: &str| match self.model() {
-            Some(name) => key.split_once('@').is_some_and(|(_, model)| model == name),
-            None => key == BLEU4,
+        let is_own = |key: &str| match (self, self.model()) {
+            (_, Some(name)) => key.split_once('@').is_some_and(|(_, model)| model == name),
+            (Source::Plain(_), None) => is_grounding_feature(key) || key.ends_with("@grounding"),
+            (_, None) => key == BLEU4,
         };
         let part: Row = columns.iter().filter(|(key, _)| is_own(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
         (!part.is_empty() && !failed(&part)).then_some(part)
@@ -127,6 +139,7 @@ impl Source<'_> {
                 let score = samples[i].reference().map(|reference| bleu.sentence(reference, &samples[i].text));
                 Row::from_iter([(BLEU4.to_owned(), score.map_or(Value::Null, Value::from))])
             }),
+            Source::Plain(features) => one_by_one(&|i| plain_columns(&features, samples[i])),
             Source::Scorer(prepared) => {
                 let scorer = scoring::load(*prepared)?;
                 let batch = Batch { scorer: &scorer, settings };
@@ -136,6 +149,18 @@ impl Source<'_> {
             }
         })
     }
+}
+
+/// The columns of a sample that need no model; a diff that cannot be read becomes `status@grounding = error` and its message.
+fn plain_columns(features: &FeatureSet, sample: &Sample) -> Row {
+    let (mut row, error) = match PlainScores::new(&sample.diff, &sample.text) {
+        Ok(scores) => (features.plain_values(&scores).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None),
+        Err(error) => (features.plain_names().map(|name| (name, Value::Null)).collect::<Vec<_>>(), Some(error)),
+    };
+    let status = if error.is_some() { "error" } else { "ok" };
+    row.push(("status@grounding", status.into()));
+    row.push(("error@grounding", error.map_or(Value::Null, |error| describe(&error.into()).into())));
+    row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Whether a part's source could not compute it.
@@ -314,7 +339,7 @@ pub fn groups(provenance: &BTreeMap<String, String>, settings: &Settings) -> Gro
     for (key, value) in provenance {
         let group = match key.split_once('@') {
             Some((_, model)) => format!("@{model}"),
-            None if is_plain_feature(key) => key.clone(),
+            None if is_plain_feature(key) || key == GROUNDING => key.clone(),
             None if ["program", "version", SHARD_KEY].contains(&key.as_str()) => "run".to_owned(),
             None if features.is_empty() => continue,
             None => "scorers".to_owned(),

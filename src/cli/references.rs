@@ -164,6 +164,7 @@ impl ReferenceArgs {
             sources.push(Source::Encoder(Box::new(encoder.with_context(|| place(files))?)));
         }
         sources.extend(choice.features.needs_bleu().then_some(Source::Texts(choice.bleu)));
+        sources.extend(choice.features.needs_plain().then(|| Source::Plain(choice.features.clone())));
         for files in &classifiers {
             let score = self.entailment.unwrap_or_default();
             let classifier = ReferenceEntailment::load(files, score, batch, &device);

@@ -7,7 +7,8 @@ use anyhow::Context;
 use crate::{
     Error,
     detector::{
-        Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, WhereClause, choose_features, filter_table, labelled_rows,
+        Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
+        labelled_rows,
     },
     table::Table,
 };
@@ -29,6 +30,9 @@ pub struct RowArgs {
 /// How figures are made.
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
+    /// What is made of the features together: logistic (regression) or boosted (trees)
+    #[arg(long, value_name = "LEARNER", default_value_t)]
+    pub learner: Learner,
     /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_L2, allow_negative_numbers = true)]
     pub l2: f64,
@@ -47,7 +51,7 @@ impl FigureArgs {
     /// As the library takes them.
     pub fn settings(&self) -> EvalSettings {
         let bootstrap = Bootstrap { n_resamples: self.bootstrap, seed: self.seed };
-        EvalSettings { n_folds: self.folds, l2: self.l2, bootstrap }
+        EvalSettings { n_folds: self.folds, l2: self.l2, learner: self.learner, bootstrap }
     }
 }
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, EvalSettings, Figure,
-    LabelledRows, Logistic, Operation, Verdict, best_threshold, calibration,
+    Boosted, Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, EvalSettings,
+    Figure, Fitted, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
@@ -25,7 +25,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// A logistic regression over named features, with its threshold and what it was trained on.
 ///
-/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale).
+/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale), unless there are trees: then it is the sigmoid of
+/// their sum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detector {
@@ -49,6 +50,9 @@ pub struct Detector {
     pub l2: f64,
     /// Whether the fit reached its optimum.
     pub converged: bool,
+    /// Trees that decide in place of the coefficients, which then explain only: those of logistic regression on the same rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boosted: Option<Boosted>,
     /// What it was trained on.
     pub training: Training,
 }
@@ -152,7 +156,15 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let FitSettings { eval, where_clauses, table, calibration: method, rule } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
-    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| fitted.predict(&row.to_vec())).collect();
+    let boosted = match eval.learner {
+        Learner::Logistic => None,
+        learner => match learner.fit(rows.features.view(), &rows.labels, eval.l2, eval.bootstrap.seed)? {
+            Fitted::Boosted(boosted) => Some(boosted),
+            Fitted::Logistic(_) => None,
+        },
+    };
+    let predict = |row: &[f64]| boosted.as_ref().map_or_else(|| fitted.predict(row), |boosted| boosted.predict(row));
+    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
     let all: Vec<usize> = (0..n_features).collect();
     let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
@@ -197,6 +209,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         decision: Some(decision),
         l2,
         converged,
+        boosted,
         training: Training {
             program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             n_rows: rows.len(),
@@ -264,6 +277,9 @@ impl Detector {
     /// If there is not one value per feature.
     pub fn predict(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
+        if let Some(boosted) = &self.boosted {
+            return boosted.predict(values);
+        }
         let weighted = self.features.iter().zip(values).map(|(f, value)| f.coefficient * ((value - f.mean) / f.scale));
         sigmoid(self.intercept + weighted.sum::<f64>())
     }
@@ -384,6 +400,9 @@ impl Detector {
         let calibration = self.calibration.as_ref().and_then(Calibration::fault);
         if let Some(fault) = calibration.or_else(|| self.decision.as_ref().and_then(Decision::fault)) {
             return Some(fault);
+        }
+        if let Some(what) = self.boosted.as_ref().and_then(|boosted| boosted.fault(self.features.len())) {
+            return Some(what);
         }
         if self.training.groups.len() != self.training.n_groups {
             let (got, want) = (self.training.groups.len(), self.training.n_groups);

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{
     Binning, Bootstrap, CalibrationBin, Comparison, Detector, DetectorError, Direction, Figure, GeneratorFigure,
-    Homogeneity, JointDistribution, LabelledRows, LikelihoodFit, MeanFigure, Overlap, RocPoint, StepwiseEvaluation,
-    calibration_bins, grouped_folds, homogeneity,
+    Homogeneity, JointDistribution, LabelledRows, Learner, LikelihoodFit, MeanFigure, Overlap, RocPoint,
+    StepwiseEvaluation, calibration_bins, grouped_folds, homogeneity,
     predictions::{Predictions, Predictor, by_generator, out_of_fold, pool},
     roc_auc, roc_curve,
 };
@@ -22,6 +22,8 @@ pub struct EvalSettings {
     pub n_folds: usize,
     /// L2 penalty of the logistic regression; see [`fit_logistic`](super::fit_logistic).
     pub l2: f64,
+    /// What is made of the features together.
+    pub learner: Learner,
     /// Intervals. Its seed draws the folds too.
     pub bootstrap: Bootstrap,
 }
@@ -32,7 +34,7 @@ pub struct EvalSettings {
 pub enum PredictorKind {
     /// One feature.
     Feature,
-    /// Logistic regression over all chosen features, fitted on the training folds.
+    /// What the learner makes of all chosen features, fitted on the training folds.
     Combination,
     /// A detector fitted before, applied as it is.
     Detector,
@@ -315,7 +317,7 @@ fn evaluate_predictor(
             let train = others.into_iter().filter(|&row| folds[row] != fold).collect();
             (train, test.into_iter().filter(|&row| folds[row] == fold).collect())
         });
-        let predictions = pool(rows, predictor, splits, settings.l2)?;
+        let predictions = pool(rows, predictor, splits, settings)?;
         let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
         let pooled = predictions.figure(rows, settings.bootstrap);
         Some(LeaveOneOut { pooled, within_generators, per_generator })

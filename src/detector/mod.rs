@@ -1,4 +1,4 @@
-//! The detector: logistic regression over features, and the statistics that judge it.
+//! The detector: logistic regression or boosted trees over features, and the statistics that judge it.
 //!
 //! | file | owns |
 //! |---|---|
@@ -10,6 +10,8 @@
 //! | `calibration.rs` | Brier score, calibration error, reliability bins |
 //! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
+//! | `boosted.rs` | gradient-boosted trees as plain arrays |
+//! | `learner.rs` | the one face of the two |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
 //! | `stepwise.rs` | choice of features by Akaike's criterion |
 //! | `distributions.rs`, `cholesky.rs` | what these stand on |
@@ -25,6 +27,7 @@
 //! A label of 1 (hallucinated) is the positive class everywhere.
 
 mod artefact;
+mod boosted;
 mod calibration;
 mod cholesky;
 mod compare;
@@ -36,6 +39,7 @@ mod delong;
 mod distributions;
 mod evaluate;
 mod folds;
+mod learner;
 mod logistic;
 mod maximum_likelihood;
 mod predictions;
@@ -48,6 +52,7 @@ mod stepwise;
 use std::path::PathBuf;
 
 pub use artefact::{Detector, Feature, Fit, FitSettings, SCHEMA_VERSION, Training, fit_detector};
+pub use boosted::{Boosted, Tree};
 pub use calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
 pub use compare::{
     Chosen, Comparison, NamedSet, PairTest, SetEvaluation, StepwiseEvaluation, coefficients, compare_sets,
@@ -66,6 +71,7 @@ pub use evaluate::{
     apply_detector, evaluate,
 };
 pub use folds::{Groups, grouped_folds};
+pub use learner::{Fitted, Learner};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
@@ -240,6 +246,9 @@ pub enum DetectorError {
     /// The optimiser gave up.
     #[error("the logistic regression could not be fitted")]
     Solver(#[source] linfa_logistic::error::Error),
+    /// No trees could be grown.
+    #[error("the boosted trees could not be grown: {0}")]
+    Trees(String),
     /// A detector file could not be read.
     #[error("cannot read `{path}`")]
     Read {
@@ -323,6 +332,7 @@ impl DetectorError {
                     .into(),
             ),
             Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
+            Trees(_) => Some("try `--learner logistic`, or other features".into()),
             Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
             Version { .. } => Some("fit it again with this version of veridiff".into()),
             Syntax { .. } | Content { .. } => Some("the file was changed or cut short: fit the detector again".into()),

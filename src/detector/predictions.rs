@@ -4,8 +4,8 @@ use ndarray::Axis;
 use serde::Serialize;
 
 use super::{
-    Bootstrap, CalibrationFigure, Correlation, Delong, DetectorError, EvalSettings, Interval, LabelledRows, Scored,
-    StepDirection, auc_interval, average_precision, best_threshold, calibration, delong, fit_logistic, point_biserial,
+    Bootstrap, CalibrationFigure, Correlation, Delong, DetectorError, EvalSettings, Interval, LabelledRows, Learner,
+    Scored, StepDirection, auc_interval, average_precision, best_threshold, calibration, delong, point_biserial,
     roc::mean, roc_auc, stepwise::select,
 };
 
@@ -90,9 +90,9 @@ pub struct GeneratorFigure {
 pub(super) enum Predictor<'a> {
     /// A feature's column.
     Feature(usize),
-    /// Penalised logistic regression over these columns.
+    /// What the settings' learner makes of these columns.
     Combination(&'a [usize]),
-    /// The same over columns that are chosen on the training rows.
+    /// Penalised logistic regression over columns that are chosen on the training rows.
     Stepwise(StepDirection),
 }
 
@@ -131,15 +131,16 @@ fn train_and_score(
     predictor: Predictor,
     train: &[usize],
     test: Vec<usize>,
-    l2: f64,
+    settings: EvalSettings,
 ) -> Result<Option<SplitScores>, DetectorError> {
     let labels: Vec<bool> = train.iter().map(|&row| rows.labels[row]).collect();
     if labels.iter().all(|label| *label) || !labels.contains(&true) {
         return Ok(None);
     }
-    let combine = |chosen: Vec<usize>| {
+    let combine = |chosen: Vec<usize>, learner: Learner| {
         let features = rows.features.select(Axis(1), &chosen);
-        let fitted = fit_logistic(features.select(Axis(0), train).view(), &labels, l2)?;
+        let train_rows = features.select(Axis(0), train);
+        let fitted = learner.fit(train_rows.view(), &labels, settings.l2, settings.bootstrap.seed)?;
         let of =
             |rows: &[usize]| rows.iter().map(|&row| fitted.predict(&features.row(row).to_vec())).collect::<Vec<f64>>();
         Ok::<_, DetectorError>((of(train), of(&test), None, chosen))
@@ -154,9 +155,10 @@ fn train_and_score(
             let center = mean(train_scores.iter().copied()).unwrap_or(0.0);
             (train_scores, signed(of(&test)), Some((sign, center)), vec![column])
         }
-        Predictor::Combination(columns) => combine(columns.to_vec())?,
+        Predictor::Combination(columns) => combine(columns.to_vec(), settings.learner)?,
         Predictor::Stepwise(direction) => {
-            combine(select(rows.features.select(Axis(0), train).view(), &labels, direction)?)?
+            let chosen = select(rows.features.select(Axis(0), train).view(), &labels, direction)?;
+            combine(chosen, Learner::Logistic)?
         }
     };
     let threshold = best_threshold(&train_scores, &labels).map_or(f64::MAX, |threshold| threshold.value);
@@ -169,12 +171,12 @@ pub(super) fn pool(
     rows: &LabelledRows,
     predictor: Predictor,
     splits: impl Iterator<Item = (Vec<usize>, Vec<usize>)>,
-    l2: f64,
+    settings: EvalSettings,
 ) -> Result<Predictions, DetectorError> {
     let mut parts = Vec::new();
     for (train, test) in splits {
         if !test.is_empty() {
-            parts.extend(train_and_score(rows, predictor, &train, test, l2)?);
+            parts.extend(train_and_score(rows, predictor, &train, test, settings)?);
         }
     }
     let mut signs = parts.iter().filter_map(|part| part.orientation).map(|(sign, _)| sign);
@@ -212,9 +214,9 @@ pub(super) fn out_of_fold(
     settings: EvalSettings,
 ) -> Result<Predictions, DetectorError> {
     let splits = (0..settings.n_folds).map(|fold| (0..rows.len()).partition(|&row| folds[row] != fold));
-    let mut predictions = pool(rows, predictor, splits, settings.l2)?;
+    let mut predictions = pool(rows, predictor, splits, settings)?;
     let all: Vec<usize> = (0..rows.len()).collect();
-    predictions.in_sample = train_and_score(rows, predictor, &all, predictions.rows.clone(), settings.l2)?
+    predictions.in_sample = train_and_score(rows, predictor, &all, predictions.rows.clone(), settings)?
         .map(|split| (split.scores, split.flagged));
     Ok(predictions)
 }

@@ -228,17 +228,17 @@ pub(super) fn calibrated_out_of_fold(
     rows: &LabelledRows,
     predictor: Predictor,
     method: CalibrationMethod,
-    (folds, n_folds): (&[usize], usize),
-    l2: f64,
+    folds: &[usize],
+    settings: EvalSettings,
 ) -> Result<(Vec<usize>, Vec<f64>), DetectorError> {
     let of = |keep: &dyn Fn(usize) -> bool| (0..rows.len()).filter(|&row| keep(folds[row])).collect::<Vec<usize>>();
     let mut found: Vec<(usize, f64)> = Vec::new();
-    for fold in 0..n_folds {
-        let inner = (0..n_folds).filter(|&other| other != fold);
+    for fold in 0..settings.n_folds {
+        let inner = (0..settings.n_folds).filter(|&other| other != fold);
         let inner = inner.map(|other| (of(&|f| f != fold && f != other), of(&|f| f == other)));
-        let held_out = pool(rows, predictor, inner, l2)?;
+        let held_out = pool(rows, predictor, inner, settings)?;
         let calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
-        let tested = pool(rows, predictor, std::iter::once((of(&|f| f != fold), of(&|f| f == fold))), l2)?;
+        let tested = pool(rows, predictor, std::iter::once((of(&|f| f != fold), of(&|f| f == fold))), settings)?;
         let apply = |p: f64| calibration.as_ref().map_or(p, |calibration| calibration.apply(p));
         found.extend(tested.rows.iter().zip(&tested.scores).map(|(&row, &p)| (row, apply(p))));
     }

@@ -2,7 +2,7 @@
 
 use tokenizers::Tokenizer;
 
-use super::{Boundary, EncodeOptions, Encoding, TokensError, annotate, fit::Joined, raw::RawTokens, shared};
+use super::{Boundary, EncodeOptions, Encoding, TokensError, annotate, fit::Joined, raw::RawTokens, reading, shared};
 use crate::{
     diff::Diff,
     prompt::{MESSAGE_MARKER, Prompt, Template},
@@ -40,8 +40,7 @@ pub fn encode_pair(
     if text.ids.len() > limit {
         return Err(TokensError::TextTooLong { n_response: text.ids.len(), max_tokens: limit });
     }
-    let room = limit.saturating_sub(around.len()).min(template.most_tokens().unwrap_or(usize::MAX));
-    let (prompt, mut tokens, n_cut) = fit(&tokenizer, template, diff.text(), room)?;
+    let (prompt, mut tokens, n_cut) = fit(&tokenizer, template, diff.text(), room(limit, &around, template))?;
     around.put(&mut tokens, prompt.text.len());
     let n_prompt = tokens.ids.len();
     if n_prompt == 0 {
@@ -50,6 +49,29 @@ pub fn encode_pair(
     tokens.extend(text, prompt.text.len());
     let joined = Joined { tokens, n_prompt, boundary: Boundary::Clean };
     Ok(annotate(prompt, joined, n_cut, diff, response, options.changed))
+}
+
+/// The ids of another prompt for a response that was encoded already, cut as [`encode_pair`] cuts.
+///
+/// # Errors
+/// Those of [`encode_pair`] about the prompt.
+pub fn encode_pair_prompt(
+    tokenizer: &Tokenizer,
+    template: &Template,
+    diff: &str,
+    options: &EncodeOptions,
+) -> Result<Vec<u32>, TokensError> {
+    let tokenizer = options.reading(tokenizer);
+    let around = Around::of(&tokenizer)?;
+    let limit = options.max_tokens.unwrap_or(usize::MAX);
+    let (prompt, mut tokens, _) = fit(&tokenizer, template, diff, room(limit, &around, template))?;
+    around.put(&mut tokens, prompt.text.len());
+    if tokens.ids.is_empty() { Err(TokensError::NoTokens { part: "prompt" }) } else { Ok(tokens.ids) }
+}
+
+/// How many tokens of the prompt's own there is room for.
+fn room(limit: usize, around: &Around, template: &Template) -> usize {
+    limit.saturating_sub(around.len()).min(template.most_tokens().unwrap_or(usize::MAX))
 }
 
 /// The ids that the tokenizer puts before and behind a text.

@@ -4,6 +4,7 @@ mod bad_input;
 mod batch;
 mod check;
 mod encoder_decoder;
+mod evidence;
 mod references;
 mod resume;
 mod verbs;

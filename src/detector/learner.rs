@@ -1,0 +1,57 @@
+//! What turns features into a probability: logistic regression, or boosted trees.
+
+use ndarray::ArrayView2;
+use serde::Serialize;
+
+use super::{DetectorError, Logistic, boosted::Boosted, fit_logistic};
+use crate::attribution::named;
+
+/// A way to learn from labelled rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Learner {
+    /// Penalised logistic regression on standardised features: every feature's weight can be read off.
+    #[default]
+    Logistic,
+    /// Gradient-boosted trees: thresholds and interactions, at the price of a plain explanation.
+    Boosted,
+}
+
+named!(Learner, "learner", "logistic" => Logistic, "boosted" => Boosted);
+
+/// What was learnt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fitted {
+    /// Weights.
+    Logistic(Logistic),
+    /// Trees.
+    Boosted(Boosted),
+}
+
+impl Learner {
+    /// Learns from rows `[n, F]` and their labels (true = positive). `l2` is the penalty of logistic regression, `seed` draws the
+    /// rows and features of the trees; scaling is learnt from these rows too.
+    ///
+    /// # Errors
+    /// [`DetectorError::OneClass`] and those of [`fit_logistic`]; [`DetectorError::Trees`].
+    pub fn fit(self, features: ArrayView2<f64>, labels: &[bool], l2: f64, seed: u64) -> Result<Fitted, DetectorError> {
+        let n_positive = labels.iter().filter(|label| **label).count();
+        if n_positive == 0 || n_positive == labels.len() {
+            return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
+        }
+        Ok(match self {
+            Learner::Logistic => Fitted::Logistic(fit_logistic(features, labels, l2)?),
+            Learner::Boosted => Fitted::Boosted(Boosted::fit(features, labels, seed)?),
+        })
+    }
+}
+
+impl Fitted {
+    /// The probability, 0 to 1, that a row with these feature values is positive; NaN if one of them is NaN.
+    pub fn predict(&self, row: &[f64]) -> f64 {
+        match self {
+            Fitted::Logistic(logistic) => logistic.predict(row),
+            Fitted::Boosted(boosted) => boosted.predict(row),
+        }
+    }
+}

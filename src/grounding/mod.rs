@@ -1,0 +1,57 @@
+//! Grounding without a model: which words of a text stand where in the diff, and which of its claims the lines refute.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `words.rs` | a text -> words of prose, names of code, quoted code |
+//! | `lexicon.rs` | which words say nothing, which say little; words without inflection |
+//! | `index.rs` | a diff -> where each name and word stands |
+//! | `evidence.rs` | every word of a text with where it stands: what `check` and `explain` put in words |
+//! | `claims.rs` | statements that the diff can confirm or refute |
+//! | `numbers.rs` | features of the evidence |
+//! | `form.rs` | length and form, the controls |
+//!
+//! A word that occurs is no proof that what is said of it is true, and one that does not occur may come from the rest of the file.
+
+mod claims;
+mod evidence;
+mod form;
+mod index;
+mod lexicon;
+mod numbers;
+mod words;
+
+pub use claims::{Claim, ClaimKind, Verdict, sentences};
+pub use evidence::{Evidence, Found, Mention};
+pub use form::Form;
+pub use index::Places;
+pub use numbers::Grounding;
+pub use words::{Mark, Snippet, Word, WordKind, Words};
+
+use crate::diff::{Diff, DiffError};
+
+/// The version of the definitions in this module; columns of different versions do not mix.
+pub const VERSION: u32 = 1;
+
+/// What the features of a text are computed from without a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlainScores {
+    /// How far the text is grounded in the diff.
+    pub grounding: Grounding,
+    /// Length and form.
+    pub form: Form,
+}
+
+impl PlainScores {
+    /// Of a diff and a text.
+    ///
+    /// # Errors
+    /// The diff cannot be read.
+    pub fn new(diff: &str, text: &str) -> Result<Self, DiffError> {
+        let diff = Diff::parse(diff)?;
+        let evidence = Evidence::new(&diff, text);
+        Ok(PlainScores { grounding: Grounding::new(&diff, &evidence), form: Form::new(&diff, text, &evidence.words) })
+    }
+}
+
+#[cfg(test)]
+mod tests;
