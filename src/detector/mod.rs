@@ -17,6 +17,7 @@
 //! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
 //! | `complementarity.rs` | whether features flag the same rows |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
+//! | `quantiles.rs` | where a value falls among the training rows |
 //! | `artefact.rs` | the fitted detector as a file |
 //!
 //! A label of 1 (hallucinated) is the positive class everywhere.
@@ -35,6 +36,7 @@ mod folds;
 mod logistic;
 mod maximum_likelihood;
 mod predictions;
+mod quantiles;
 mod roc;
 mod rows;
 mod stepwise;
@@ -62,6 +64,7 @@ pub use folds::{Groups, grouped_folds};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
+pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};

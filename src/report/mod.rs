@@ -1,5 +1,5 @@
 //! What a person looks at: tables and token-level views.
 
-pub mod explanation;
+pub mod explain;
 mod statistics;
 pub mod tables;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod batch;
 mod encoder_decoder;
+mod explain;
 mod references;
 mod resume;
 mod verbs;
