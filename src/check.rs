@@ -413,11 +413,7 @@ fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {
         .features
         .iter()
         .zip(values)
-        .map(|(f, &value)| Contribution {
-            feature: f.name.clone(),
-            value,
-            log_odds: f.coefficient * (value - f.mean) / f.scale,
-        })
+        .map(|(f, &value)| Contribution { feature: f.name.clone(), value, log_odds: f.contribution(value) })
         .collect();
     parts.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()));
     parts.truncate(MOST);

@@ -109,7 +109,7 @@ fn rows(signal: f64, style: bool, seed: u64) -> LabelledRows {
 }
 
 fn fit(rows: &LabelledRows) -> veridiff::detector::Fit {
-    fit_detector(rows, settings()).unwrap()
+    fit_detector(rows, FitSettings::new(SETTINGS, BTreeMap::new())).unwrap()
 }
 
 #[test]
@@ -328,11 +328,7 @@ fn a_detector_file_gives_the_same_predictions_and_says_when_rows_are_its_own() {
 #[test]
 fn a_boosted_detector_keeps_its_trees_beside_the_coefficients_that_explain() {
     let rows = rows(1.0, false, 1);
-    let settings = |learner| FitSettings {
-        eval: EvalSettings { learner, ..SETTINGS },
-        where_clauses: vec![],
-        table: BTreeMap::new(),
-    };
+    let settings = |learner| FitSettings::new(EvalSettings { learner, ..SETTINGS }, BTreeMap::new());
     let boosted = fit_detector(&rows, settings(Learner::Boosted)).unwrap().detector;
     let logistic = fit_detector(&rows, settings(Learner::Logistic)).unwrap().detector;
     assert_eq!(boosted.features, logistic.features);

@@ -1,33 +1,35 @@
 //! `veridiff demo`: the whole road on examples that ship with the program.
 
-use std::{io::Cursor, ops::ControlFlow, time::Instant};
+use std::{io::Cursor, ops::ControlFlow, path::PathBuf, time::Instant};
 
 use anyhow::Context;
 
 use super::{
-    Outcome, note, progress,
+    Outcome,
+    explain::{check_folder, explain, judge, screen, write_page},
+    note, progress,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
     Error,
     batch::Batch,
-    detector::{Bootstrap, DEFAULT_L2, EvalSettings, Learner, choose_features, evaluate, labelled_rows},
+    detector::{
+        Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, choose_features, evaluate, fit_detector,
+        labelled_rows,
+    },
     features::FeatureSet,
     report::{
-        explanation::terminal_page,
+        explain::terminal_page,
         tables::{Format, evaluation_page},
     },
     sample::{self, Sample},
     scorer::Settings,
-    table::{Row, TableBuilder},
+    table::{Row, Table, TableBuilder},
 };
 
 /// Small diffs in several languages, each with a supported and an unsupported text, written for this purpose.
 const EXAMPLES: &str = include_str!("../../examples/demo.jsonl");
-
-/// The one that is shown token by token.
-const SHOWN: &str = "add-tag-b";
 
 /// Arguments of `veridiff demo`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,10 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Print the figures as JSON
+    /// Where the page about one example goes, for the browser
+    #[arg(long, value_name = "FILE", default_value = "veridiff-demo.html")]
+    html: PathBuf,
+    /// Print the figures as JSON, and write no page
     #[arg(long)]
     json: bool,
 }
@@ -44,6 +49,9 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
+    if !args.json {
+        check_folder(&args.html)?;
+    }
     let scorer = args.model.scorer()?;
     let samples: Vec<Sample> = sample::read(Cursor::new(EXAMPLES))
         .collect::<Result<_, _>>()
@@ -85,17 +93,44 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
 
-    let shown = samples.iter().find(|sample| sample.id == SHOWN).unwrap_or(&samples[0]);
-    let label = match shown.label {
-        Some(true) => "unsupported",
-        Some(false) => "supported",
-        None => "not known",
-    };
-    print(&format!("\nOne example, `{}` (label: {label}): {}\n\n", shown.id, shown.text))?;
-    super::print_styled(&terminal_page(&scorer.measure(&shown.diff, &shown.text, shown.task, &settings)?))?;
+    let (shown, detector) = telling(&samples, &table, &features, figures)?;
+    let mut explanation = explain(&scorer, shown, &settings)?;
+    judge(&mut explanation, &detector)?;
+    print(&format!(
+        "\nOne example, `{}` (label: unsupported), by a detector that was fitted without its diff: {}\n\n",
+        shown.id, shown.text
+    ))?;
+    print(&terminal_page(&explanation, screen(None)))?;
+    write_page(&args.html, &explanation)?;
     print(
         "\nThese 48 texts are a demonstration, too few to judge a detector by. Next: `veridiff score --input FILE.jsonl \
          --output table.parquet`, then `fit` and `eval`.\n",
     )?;
     Ok(Outcome::Done)
+}
+
+/// The unsupported sample that a detector fitted on all of them is surest of, and a detector that has not seen its diff.
+fn telling<'a>(
+    samples: &'a [Sample],
+    table: &Table,
+    features: &[String],
+    eval: EvalSettings,
+) -> anyhow::Result<(&'a Sample, Detector)> {
+    let fit = |table: &Table| -> anyhow::Result<Detector> {
+        let settings = FitSettings::new(eval, table.metadata().clone());
+        let fit = fit_detector(&labelled_rows(table, features, &[])?, settings).map_err(Error::from)?;
+        Ok(fit.detector)
+    };
+    let detector = fit(table)?;
+    let columns: Vec<Vec<Option<f64>>> =
+        features.iter().map(|name| table.numbers(name)).collect::<Result<_, _>>().map_err(Error::from)?;
+    let probability = |row: usize| {
+        let values: Option<Vec<f64>> = columns.iter().map(|column| column[row]).collect();
+        values.map_or(0.0, |values| detector.predict(&values))
+    };
+    let unsupported = (0..samples.len()).filter(|&row| samples[row].label == Some(true));
+    let surest = unsupported.max_by(|&a, &b| probability(a).total_cmp(&probability(b))).unwrap_or(0);
+    let shown = &samples[surest];
+    let others: Vec<bool> = samples.iter().map(|sample| sample.group != shown.group).collect();
+    Ok((shown, fit(&table.select(&others))?))
 }

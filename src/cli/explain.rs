@@ -2,24 +2,32 @@
 
 use std::{
     fs::File,
-    io::{BufReader, Read},
+    io::{BufReader, IsTerminal, Read},
+    ops::Range,
     path::{Path, PathBuf},
     process::Command,
+    str::FromStr,
 };
 
 use anyhow::{Context, bail};
 
 use super::{
-    Outcome, UsageError, one_line,
+    Outcome, UsageError, note, one_line,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
+    Error,
+    detector::Detector,
     features::FeatureSet,
-    report::explanation::{Explanation, terminal_page},
+    report::explain::{Colours, Explanation, Screen, html_page, terminal_page},
     sample::{self, Sample, Task, make_ids_distinct},
-    scorer::Settings,
+    scorer::{Scorer, Settings},
+    table::Table,
 };
+
+/// Columns of a page that is written to no terminal.
+const DEFAULT_WIDTH: usize = 100;
 
 /// Arguments of `veridiff explain`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +41,7 @@ pub struct Args {
     /// A commit of the repository here: its diff and its message
     #[arg(long, value_name = "REV", conflicts_with = "input")]
     commit: Option<String>,
-    /// Samples, one JSON object a line
+    /// Samples, one JSON object a line; `-` reads stdin
     #[arg(long, value_name = "FILE", requires = "id")]
     input: Option<PathBuf>,
     /// Which of them
@@ -42,13 +50,53 @@ pub struct Args {
     /// What the text was written as: review or commit [default: review; commit with --commit; the sample's own with --input]
     #[arg(long)]
     task: Option<String>,
+    /// Show what this token of the text rests on, counted from 1; N-M for several
+    #[arg(long, value_name = "N", conflicts_with = "phrase")]
+    token: Option<TokenRange>,
+    /// Show what these words of the text rest on, where they first occur
+    #[arg(long, value_name = "TEXT")]
+    phrase: Option<String>,
+    /// A fitted detector: its verdict, what each feature adds to it, where each falls among its training rows
+    #[arg(long, value_name = "FILE")]
+    detector: Option<PathBuf>,
+    /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
+    /// Write one self-contained page for the browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print everything as one JSON object
     #[arg(long)]
     json: bool,
+    /// Columns of the page for the terminal [default: the terminal's, else 100]
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+}
+
+/// Tokens of the text as a person counts them.
+#[derive(Debug, Clone)]
+struct TokenRange {
+    /// From 1, inclusive.
+    first: usize,
+    last: usize,
+}
+
+impl FromStr for TokenRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(TokenRange { first, last }),
+            _ => {
+                Err("give a token's number from 1 on, such as 3, or the first and last of several, such as 3-5".into())
+            }
+        }
+    }
 }
 
 /// Runs the verb.
@@ -59,15 +107,97 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         sample.task = Task::from_name(name)
             .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))?;
     }
+    // whatever can be wrong with files shows before the model runs
+    let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
+    let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
+    args.html.as_deref().map(check_folder).transpose()?;
     let scorer = args.model.scorer()?;
-    let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, &settings)?;
+    let mut explanation = explain(&scorer, &sample, &settings)?;
+    if let (Some(table), Some(path)) = (&table, &args.table) {
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
+        explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;
+    }
+    if let Some(detector) = &detector {
+        judge(&mut explanation, detector)?;
+    }
+    if let Some(tokens) = args.chosen(&explanation)? {
+        explanation.choose(tokens);
+    }
+    if let Some(path) = &args.html {
+        write_page(path, &explanation)?;
+    }
     if args.json {
-        let id = args.id.as_deref().or(args.commit.as_deref());
-        print(&format!("{}\n", serde_json::to_string(&Explanation::new(id, &scorer.name, &measurement))?))?;
-    } else {
-        super::print_styled(&terminal_page(&measurement))?;
+        print(&format!("{}\n", serde_json::to_string(&explanation)?))?;
+    } else if args.html.is_none() {
+        print(&terminal_page(&explanation, screen(args.width)))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Measures a sample and gathers what there is to say about it.
+pub fn explain(scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<Explanation> {
+    let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, settings)?;
+    let mut provenance = settings.provenance();
+    provenance.extend(scorer.provenance().clone());
+    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &measurement))
+}
+
+/// Adds a detector's verdict; one that uses nothing of this scorer is refused, one that needs more is noted.
+pub fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Result<()> {
+    let missing = explanation.judge(detector);
+    let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if missing.len() == detector.features.len() {
+        let problem = format!("the detector {} uses no feature of `{}`", detector.id(), explanation.scorer);
+        let hint = format!(
+            "it uses {}; choose that model, or name this one as the detector does: --model NAME=SOURCE",
+            list(&missing)
+        );
+        return Err(UsageError::error(problem, hint));
+    }
+    if !missing.is_empty() {
+        explanation.notes.push(format!(
+            "no verdict: the detector needs {}, which a --table with a row of the sample's id can give",
+            list(&missing)
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the page for the browser and says so.
+pub fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
+    std::fs::write(path, html_page(explanation)).with_context(|| format!("cannot write `{}`", path.display()))?;
+    note(&format!("page written to {}", path.display()));
+    Ok(())
+}
+
+/// Whether a file can come to lie there, as far as can be told without writing one.
+pub fn check_folder(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_there = std::fs::metadata(folder).with_context(|| format!("cannot write `{}`", path.display()))?.is_dir();
+    if !is_there || path.is_dir() {
+        bail!(
+            "cannot write `{}`: {}",
+            path.display(),
+            if is_there { "it is a folder" } else { "its folder is a file" }
+        );
+    }
+    Ok(())
+}
+
+/// What stdout is: its width, and the colours it takes. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.
+pub fn screen(width: Option<usize>) -> Screen {
+    let stdout = std::io::stdout();
+    let of_terminal = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+    let has_colours = anstyle_query::clicolor_force()
+        || (stdout.is_terminal()
+            && anstyle_query::term_supports_ansi_color()
+            && anstyle_query::clicolor() != Some(false));
+    let colours = match () {
+        () if anstyle_query::no_color() || !has_colours => Colours::None,
+        () if anstyle_query::truecolor() => Colours::TrueColor,
+        () => Colours::Ansi256,
+    };
+    Screen { width: width.or_else(of_terminal).unwrap_or(DEFAULT_WIDTH), colours }
 }
 
 impl Args {
@@ -86,6 +216,24 @@ impl Args {
                 "give --diff FILE with --text FILE, --input FILE with --id ID, or --commit REV",
             )),
         }
+    }
+
+    /// The tokens that `--token` or `--phrase` choose.
+    fn chosen(&self, explanation: &Explanation) -> anyhow::Result<Option<Range<usize>>> {
+        let n = explanation.n_response_tokens;
+        if let Some(TokenRange { first, last }) = self.token {
+            if last > n {
+                let problem = format!("--token {last}: the text has {n} tokens");
+                return Err(UsageError::error(problem, "leave --token out to see them with their numbers"));
+            }
+            return Ok(Some(first - 1..last));
+        }
+        let Some(phrase) = &self.phrase else { return Ok(None) };
+        let found = explanation.tokens_of(phrase).ok_or_else(|| {
+            let problem = format!("--phrase `{phrase}` does not occur in the text");
+            UsageError::error(problem, "it is compared letter by letter; --token takes numbers")
+        })?;
+        Ok(Some(found))
     }
 }
 
@@ -123,13 +271,16 @@ fn commit(revision: &str) -> anyhow::Result<Sample> {
 }
 
 fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
-    let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
     let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
-    for sample in sample::read(BufReader::new(file)) {
-        match sample {
-            Ok(sample) => samples.push(sample),
-            Err(error) => unreadable.push(error),
-        }
+    let mut take = |sample| match sample {
+        Ok(sample) => samples.push(sample),
+        Err(error) => unreadable.push(error),
+    };
+    if input == Path::new("-") {
+        sample::read(BufReader::new(std::io::stdin())).for_each(&mut take);
+    } else {
+        let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
+        sample::read(BufReader::new(file)).for_each(&mut take);
     }
     // as `score` calls them
     make_ids_distinct(&mut samples);

@@ -148,11 +148,3 @@ fn one_line(error: &dyn std::error::Error) -> String {
     }
     text
 }
-
-/// Prints styled text to stdout; styles are left out where it is no terminal or `NO_COLOR` is set.
-fn print_styled(text: &str) -> anyhow::Result<()> {
-    use std::io::IsTerminal;
-    let stdout = std::io::stdout();
-    let plain = !stdout.is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    rows::print(&if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() })
-}

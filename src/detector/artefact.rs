@@ -16,6 +16,7 @@ use super::{
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
+    quantiles::quantiles,
     recalibration::calibrated_out_of_fold,
     roc_auc, sigmoid,
 };
@@ -69,6 +70,9 @@ pub struct Feature {
     pub scale: f64,
     /// Log-odds per standard deviation; positive speaks for hallucinated.
     pub coefficient: f64,
+    /// Its quantiles over the training rows, see [`quantiles`]; empty in files of programs that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<f64>,
 }
 
 /// What a detector was trained on.
@@ -113,6 +117,19 @@ pub struct FitSettings {
     pub calibration: CalibrationMethod,
     /// How its verdicts are reached.
     pub rule: DecisionRule,
+}
+
+impl FitSettings {
+    /// All rows of a table, Platt's calibration and the most accurate threshold.
+    pub fn new(eval: EvalSettings, table: BTreeMap<String, String>) -> Self {
+        FitSettings {
+            eval,
+            where_clauses: Vec::new(),
+            table,
+            calibration: CalibrationMethod::default(),
+            rule: DecisionRule::default(),
+        }
+    }
 }
 
 /// A fitted detector with the figures that judge it.
@@ -180,8 +197,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         }
     };
     let fitted_calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
-    let (tested, probabilities) =
-        calibrated_out_of_fold(rows, Predictor::Combination(&all), method, (&folds, eval.n_folds), eval.l2)?;
+    let (tested, probabilities) = calibrated_out_of_fold(rows, Predictor::Combination(&all), method, &folds, eval)?;
     let tested_labels: Vec<bool> = tested.iter().map(|&row| rows.labels[row]).collect();
     let tested_folds: Vec<usize> = tested.iter().map(|&row| folds[row]).collect();
     let decision = Decision::choose(rule, &probabilities, &tested_labels);
@@ -195,9 +211,13 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let features = rows
         .feature_names
         .iter()
+        .zip(rows.features.axis_iter(Axis(1)))
         .zip(scaling.mean.iter().zip(&scaling.scale))
         .zip(&coefficients)
-        .map(|((name, (&mean, &scale)), &coefficient)| Feature { name: name.clone(), mean, scale, coefficient })
+        .map(|(((name, column), (&mean, &scale)), &coefficient)| {
+            let quantiles = quantiles(&column.to_vec());
+            Feature { name: name.clone(), mean, scale, coefficient, quantiles }
+        })
         .collect();
     let mut detector = Detector {
         schema_version: SCHEMA_VERSION,
@@ -255,6 +275,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+impl Feature {
+    /// What a value adds to the log-odds, against a row with the training mean.
+    pub fn contribution(&self, value: f64) -> f64 {
+        self.coefficient * ((value - self.mean) / self.scale)
+    }
+}
+
 impl Detector {
     /// The first 12 hex digits of its [hash](Detector::sha256).
     pub fn id(&self) -> &str {
@@ -280,7 +307,7 @@ impl Detector {
         if let Some(boosted) = &self.boosted {
             return boosted.predict(values);
         }
-        let weighted = self.features.iter().zip(values).map(|(f, value)| f.coefficient * ((value - f.mean) / f.scale));
+        let weighted = self.features.iter().zip(values).map(|(f, value)| f.contribution(*value));
         sigmoid(self.intercept + weighted.sum::<f64>())
     }
 
@@ -385,16 +412,20 @@ impl Detector {
             return Some("`features` is empty".into());
         }
         let mut names = BTreeSet::new();
-        for Feature { name, scale, .. } in &self.features {
+        for Feature { name, scale, quantiles, .. } in &self.features {
             if !names.insert(name) {
                 return Some(format!("feature `{name}` occurs twice"));
             }
             if scale.is_nan() || *scale <= 0.0 {
                 return Some(format!("feature `{name}` has scale {scale}, expected a positive number"));
             }
+            if !(quantiles.is_empty() || quantiles.len() > 1 && quantiles.is_sorted()) {
+                return Some(format!("the quantiles of feature `{name}` do not ascend"));
+            }
         }
-        let numbers = self.features.iter().flat_map(|f| [f.mean, f.scale, f.coefficient]);
-        if !numbers.chain([self.intercept, self.threshold, self.l2]).all(f64::is_finite) {
+        let numbers =
+            self.features.iter().flat_map(|f| [&f.mean, &f.scale, &f.coefficient].into_iter().chain(&f.quantiles));
+        if !numbers.chain([&self.intercept, &self.threshold, &self.l2]).all(|number| number.is_finite()) {
             return Some("a number is not finite".into());
         }
         let calibration = self.calibration.as_ref().and_then(Calibration::fault);
@@ -410,5 +441,56 @@ impl Detector {
         }
         let hash = self.content_hash();
         (hash != self.sha256).then(|| format!("the content's sha256 is {hash}, the file says {}", self.sha256))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::detector::{Bootstrap, DEFAULT_L2, Groups};
+
+    #[test]
+    fn quantiles_are_kept_and_files_without_them_still_load() {
+        let n = 40;
+        let groups = Groups { names: (0..n).map(|row| format!("g{row:02}")).collect(), of_row: (0..n).collect() };
+        let rows = LabelledRows {
+            feature_names: vec!["a@m".into()],
+            features: Array2::from_shape_fn((n, 1), |(row, _)| row as f64),
+            labels: (0..n).map(|row| row % 3 == 0).collect(),
+            groups,
+            generators: vec![None; n],
+            by: Vec::new(),
+            n_unlabelled: 0,
+            n_incomplete: 0,
+            ungrouped: false,
+        };
+        let eval = EvalSettings {
+            n_folds: 5,
+            l2: DEFAULT_L2,
+            learner: Learner::Logistic,
+            bootstrap: Bootstrap { n_resamples: 0, seed: 0 },
+        };
+        let settings = FitSettings::new(eval, BTreeMap::new());
+        let mut detector = fit_detector(&rows, settings).unwrap().detector;
+        let path = Path::new("d.json");
+        let quantiles = &detector.features[0].quantiles;
+        assert_eq!((quantiles.len(), quantiles[0], quantiles[50], quantiles[100]), (101, 0.0, 19.5, 39.0));
+        assert_eq!(Detector::from_json(&detector.to_json(), path).unwrap(), detector);
+        // the contributions are what the probability is made of
+        let log_odds = detector.intercept + detector.features[0].contribution(7.0);
+        assert!((sigmoid(log_odds) - detector.predict(&[7.0])).abs() < 1e-15);
+
+        detector.features[0].quantiles.clear();
+        detector.sha256 = detector.content_hash();
+        let old = detector.to_json();
+        assert!(!old.contains("quantiles"));
+        assert_eq!(Detector::from_json(&old, path).unwrap(), detector);
+
+        detector.features[0].quantiles = vec![2.0, 1.0];
+        detector.sha256 = detector.content_hash();
+        let error = Detector::from_json(&detector.to_json(), path).unwrap_err();
+        assert!(matches!(&error, DetectorError::Content { what, .. } if what.contains("do not ascend")), "{error}");
     }
 }

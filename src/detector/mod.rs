@@ -21,7 +21,9 @@
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
 //! | `recalibration.rs` | a learner's scores as calibrated probabilities |
 //! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
+//! | `quantiles.rs` | where a value falls among the training rows |
 //! | `artefact.rs` | the fitted detector as a file |
+//! | `shipped.rs` | the detectors that ship with the program |
 //! | `provenance.rs` | whether a table's features are those that a detector knows |
 //!
 //! A label of 1 (hallucinated) is the positive class everywhere.
@@ -44,9 +46,11 @@ mod logistic;
 mod maximum_likelihood;
 mod predictions;
 mod provenance;
+mod quantiles;
 mod recalibration;
 mod roc;
 mod rows;
+pub mod shipped;
 mod stepwise;
 
 use std::path::PathBuf;
@@ -76,6 +80,7 @@ pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use provenance::Difference;
+pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use recalibration::{Calibration, CalibrationMethod};
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};

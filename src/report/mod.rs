@@ -1,6 +1,6 @@
 //! What a person looks at: tables and token-level views.
 
-pub mod explanation;
+pub mod explain;
 pub mod findings;
 mod statistics;
 pub mod tables;

@@ -5,6 +5,7 @@ mod batch;
 mod check;
 mod encoder_decoder;
 mod evidence;
+mod explain;
 mod references;
 mod resume;
 mod verbs;

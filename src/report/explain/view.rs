@@ -1,0 +1,142 @@
+//! The tokens as they can be shown: cut to lines, with whole characters only, and nothing in them that hides or moves others.
+
+use std::{borrow::Cow, ops::Range};
+
+use unicode_segmentation::GraphemeCursor;
+
+use super::{Explanation, Part};
+
+/// A stretch of a line or of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    /// What is shown; empty for a line feed.
+    pub text: &'a str,
+    /// The tokens that it is from, in order; none for bytes that no token has.
+    pub positions: Range<usize>,
+    /// The tokens are nothing but the end of the line.
+    pub is_line_feed: bool,
+}
+
+/// A line of the diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownLine<'a> {
+    /// What the model read of it.
+    pub read: Vec<Piece<'a>>,
+    /// What it did not see.
+    pub unread: &'a str,
+}
+
+impl Explanation {
+    /// The diff's lines, as many as [`Explanation::lines`] has.
+    pub(super) fn shown_lines(&self) -> Vec<ShownLine<'_>> {
+        let mut tokens: Vec<Range<usize>> = vec![0..0; self.lines.len()];
+        for (position, token) in self.tokens.iter().enumerate() {
+            if let Some(of_line) = token.diff_line.and_then(|line| tokens.get_mut(line)) {
+                *of_line = if of_line.start == of_line.end { position } else { of_line.start }..position + 1;
+            }
+        }
+        let shown = |(index, tokens): (usize, Range<usize>)| {
+            let line = &self.lines[index];
+            let span = line.byte_start.zip(line.byte_end);
+            let Some(read) = span.and_then(|(start, end)| self.input.get(start..end)) else {
+                return ShownLine { read: Vec::new(), unread: &line.text };
+            };
+            let tokens = tokens.filter(|&position| self.tokens[position].diff_line == Some(index));
+            let unread = line.text.strip_prefix(read).unwrap_or("");
+            ShownLine { read: self.pieces(span.map_or(0..0, |(start, end)| start..end), tokens), unread }
+        };
+        tokens.into_iter().enumerate().map(shown).collect()
+    }
+
+    /// The text that is explained; tokens that are not in it are [`Part::Special`].
+    pub(super) fn shown_text(&self) -> Vec<Piece<'_>> {
+        let positions = self.n_prompt_tokens..self.tokens.len();
+        let is_special = |&position: &usize| self.tokens[position].segment == Part::Special;
+        let special = |position| Piece { text: "", positions: position..position + 1, is_line_feed: false };
+        let before = positions.clone().take_while(is_special);
+        let after = positions.clone().skip_while(is_special).filter(is_special);
+        let mut pieces: Vec<Piece<'_>> = before.map(special).collect();
+        pieces.extend(self.pieces(self.text_span(), positions.clone().filter(|position| !is_special(position))));
+        pieces.extend(after.map(special));
+        pieces
+    }
+
+    /// The bytes of `span` as pieces, token by token.
+    fn pieces(&self, span: Range<usize>, tokens: impl Iterator<Item = usize>) -> Vec<Piece<'_>> {
+        // byte ranges first: neighbours are joined until each begins and ends with a whole character
+        let mut parts: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+        let mut feed: Option<Range<usize>> = None;
+        let mut at = span.start;
+        for position in tokens {
+            let token = &self.tokens[position];
+            let (from, to) = (token.byte_start.max(at), token.byte_end.min(span.end));
+            if from < to {
+                if at < from {
+                    parts.push((at..from, 0..0));
+                }
+                parts.push((from..to, position..position + 1));
+                at = to;
+            } else if token.byte_start >= span.end {
+                feed = Some(feed.map_or(position, |feed| feed.start)..position + 1);
+            } else if let Some((_, positions)) =
+                parts.last_mut().filter(|(_, positions)| positions.start < positions.end)
+            {
+                // one more token of the same character
+                positions.end = position + 1;
+            }
+        }
+        if at < span.end {
+            parts.push((at..span.end, 0..0));
+        }
+        let mut joined: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+        for (bytes, positions) in parts {
+            match joined.last_mut() {
+                Some((before, of)) if !self.is_border(bytes.start, &span) => {
+                    before.end = bytes.end;
+                    *of = match (of.len(), positions.len()) {
+                        (0, _) => positions,
+                        (_, 0) => of.clone(),
+                        _ => of.start..positions.end,
+                    };
+                }
+                _ => joined.push((bytes, positions)),
+            }
+        }
+        let piece = |(bytes, positions): (Range<usize>, Range<usize>)| Piece {
+            text: self.input.get(bytes).unwrap_or(""),
+            positions,
+            is_line_feed: false,
+        };
+        let feed = feed.map(|positions| Piece { text: "", positions, is_line_feed: true });
+        joined.into_iter().map(piece).chain(feed).collect()
+    }
+
+    /// Whether a character as people see it (a grapheme cluster) begins at byte `at` of `span`.
+    fn is_border(&self, at: usize, span: &Range<usize>) -> bool {
+        let Some(text) = self.input.get(span.clone()) else { return true };
+        GraphemeCursor::new(at - span.start, text.len(), true).is_boundary(text, 0).unwrap_or(true)
+    }
+}
+
+/// Whether a character is invisible where it stands, moves its neighbours or drives a terminal: control and format characters,
+/// those that turn the direction of writing ("Trojan Source", Boucher and Anderson 2021, arXiv:2111.00169), blanks without
+/// width. Joiners and variation selectors are part of the emoji they stand in and are left alone.
+pub(super) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+            | '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The text with every hidden character as an escape.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,143 @@
+//! `explain`: what chosen tokens rest on, a detector's verdict, the page for the browser, the terminal's colours and width.
+
+use serde_json::Value;
+
+use super::{DEMO, Desk, Run, fixture};
+
+fn explain(desk: &Desk, args: &[&str]) -> Run {
+    let model = fixture("llama_tied");
+    desk.run(&[&["explain", "--model", &model, "--input", "in.jsonl", "--id", "add-tag-b"], args].concat())
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    desk
+}
+
+fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.ends(0, &[]).stdout).unwrap()
+}
+
+#[test]
+fn tokens_and_phrases_can_be_chosen() {
+    let desk = desk();
+    let whole = json(&explain(&desk, &["--json"]));
+    assert_eq!((&whole["schema_version"], &whole["chosen"]), (&1.into(), &Value::Null));
+    let chosen = json(&explain(&desk, &["--json", "--phrase", "lower-cased"]));
+    let tokens = chosen["chosen"]["tokens"].as_array().unwrap();
+    assert!(
+        !tokens.is_empty() && chosen["chosen"]["text"].as_str().unwrap().contains("lower-cased"),
+        "{}",
+        chosen["chosen"]
+    );
+    let sum: f64 = chosen["chosen"]["parts"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    assert_ne!(chosen["chosen"]["lines"], whole["sources"]["lines"]);
+    let (first, last) = (tokens[0].as_u64().unwrap() + 1, tokens[tokens.len() - 1].as_u64().unwrap() + 1);
+    let same = json(&explain(&desk, &["--json", "--token", &format!("{first}-{last}")]));
+    assert_eq!(same["chosen"], chosen["chosen"]);
+    let page = explain(&desk, &["--token", "1"]);
+    assert!(page.ends(0, &[]).stdout.contains("Token 1, `"), "{}", page.stdout);
+    assert!(page.stdout.contains('⟦') && page.stdout.contains("what the chosen tokens rest on"), "{}", page.stdout);
+
+    explain(&desk, &["--phrase", "upper"]).refused(&["--phrase `upper` does not occur", "hint: "]);
+    explain(&desk, &["--token", "999"]).refused(&["the text has ", "hint: "]);
+    explain(&desk, &["--token", "0"]).refused_by_usage(&["from 1 on"]);
+    explain(&desk, &["--token", "5-2"]).refused_by_usage(&["first and last"]);
+    explain(&desk, &["--token", "1", "--phrase", "Why"]).refused_by_usage(&["cannot be used with"]);
+}
+
+#[test]
+fn samples_come_from_stdin_too() {
+    let desk = Desk::new();
+    let model = fixture("llama_tied");
+    let args = ["explain", "--model", &model, "--input", "-", "--id", "add-tag-b", "--json"];
+    assert_eq!(json(&desk.run_with_stdin(&args, DEMO))["id"], "add-tag-b");
+    desk.write("t.txt", "adds b");
+    let args = ["explain", "--model", &model, "--diff", "-", "--text", "t.txt", "--json"];
+    let page = json(&desk.run_with_stdin(&args, "+b\n"));
+    assert_eq!((&page["id"], &page["lines"][0]["text"]), (&Value::Null, &"+b".into()));
+}
+
+#[test]
+fn a_detector_judges_and_its_training_rows_are_the_measure() {
+    let desk = desk();
+    desk.score("--input in.jsonl --output t.parquet").ends(0, &[]);
+    desk.run_line("fit --input t.parquet --output d.json --bootstrap 0").ends(0, &[]);
+    let file: Value = serde_json::from_str(&desk.text("d.json")).unwrap();
+    assert_eq!(file["features"][0]["quantiles"].as_array().unwrap().len(), 101);
+
+    let page = json(&explain(&desk, &["--detector", "d.json", "--json"]));
+    let verdict = &page["verdict"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    let features = page["features"].as_array().unwrap();
+    let sum: f64 = features.iter().filter_map(|feature| feature["contribution"].as_f64()).sum();
+    let log_odds = number(&verdict["log_odds"]);
+    assert!((number(&verdict["intercept"]) + sum - log_odds).abs() < 1e-9);
+    assert!((1.0 / (1.0 + (-log_odds).exp()) - number(&verdict["p_hallucination"])).abs() < 1e-12);
+    assert!(verdict["detector_sha256"].as_str().unwrap().starts_with(verdict["detector"].as_str().unwrap()));
+    assert_eq!(page["reference"]["n_rows"], 48);
+    let logprob = features.iter().find(|feature| feature["column"] == "logprob@llama_tied").unwrap();
+    // the same from the table itself: both interpolate the same quantiles
+    let of_table = json(&explain(&desk, &["--table", "t.parquet", "--json"]));
+    assert_eq!(of_table["features"][0]["percentile"], logprob["percentile"]);
+    assert_eq!((&of_table["verdict"], &of_table["reference"]["rows"]), (&Value::Null, &"rows of `t.parquet`".into()));
+    let shown = explain(&desk, &["--detector", "d.json"]);
+    assert!(shown.ends(0, &[]).stdout.contains("an average row") && shown.stdout.contains("●"), "{}", shown.stdout);
+
+    // a detector of another model's features
+    let other = desk.text("d.json");
+    desk.write("in2.jsonl", DEMO);
+    let model = format!("other={}", fixture("llama_tied"));
+    desk.write("o.json", &other);
+    let args = ["explain", "--model", &model, "--input", "in.jsonl", "--id", "add-tag-b", "--detector", "o.json"];
+    desk.run(&args).refused(&["uses no feature of `other`", "hint: it uses `logprob@llama_tied`"]);
+    explain(&desk, &["--detector", "t.parquet"]).refused(&["t.parquet"]);
+    explain(&desk, &["--table", "none.csv"]).refused(&["none.csv", "hint: "]);
+}
+
+#[test]
+fn the_page_for_the_browser_is_one_file() {
+    let desk = desk();
+    let run = explain(&desk, &["--html", "page.html", "--phrase", "tag"]);
+    assert_eq!(run.ends(0, &["page written to page.html"]).stdout, "", "the page is a file");
+    let page = desk.text("page.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
+    assert!(!page.contains("http://") && !page.contains("https://"), "it points nowhere");
+    assert!(page.contains("\"chosen\":[2,"), "the phrase is chosen when it opens");
+    let both = explain(&desk, &["--html", "page.html", "--json"]);
+    assert_eq!(json(&both)["id"], "add-tag-b");
+    // what cannot be written is known before the model runs
+    explain(&desk, &["--html", "none/page.html", "--model", "nope"])
+        .refused(&["cannot write `none/page.html`", "hint: "]);
+    explain(&desk, &["--html", "in.jsonl/page.html"]).refused(&["cannot write `in.jsonl/page.html`"]);
+    explain(&desk, &["--html", "."]).refused(&["cannot write `.`"]);
+}
+
+#[test]
+fn colours_follow_the_environment_and_width_is_kept() {
+    let desk = desk();
+    let model = fixture("llama_tied");
+    let run = |width: &str, variables: &[(&str, &str)]| {
+        let mut command = desk.command();
+        command.args(["explain", "--model", &model, "--input", "in.jsonl", "--id", "add-tag-b", "--width", width]);
+        command.env("TERM", "xterm-256color").env_remove("COLORTERM").env_remove("CLICOLOR_FORCE");
+        command.envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = run("100", &[]);
+    assert!(!plain.contains('\x1b'), "a pipe has no colours");
+    let palette = run("100", &[("CLICOLOR_FORCE", "1")]);
+    assert!(palette.contains("48;5;") && !palette.contains("48;2;"));
+    let all = run("100", &[("CLICOLOR_FORCE", "1"), ("COLORTERM", "truecolor")]);
+    assert!(all.contains("48;2;") && !all.contains("48;5;"));
+    assert_eq!(run("100", &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]), plain);
+    for width in ["40", "64"] {
+        let page = run(width, &[]);
+        let widest = page.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width.parse().unwrap(), "{widest} columns:\n{page}");
+    }
+}
