@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Error,
     detector::{Detector, DetectorError, Verdict},
     diff::Diff,
     features::FeatureSet,
@@ -162,9 +161,8 @@ impl<'a> Checker<'a> {
             }
         };
         finding.place = place(&diff);
-        if let Ok(plain) = PlainScores::new(&sample.diff, &sample.text) {
-            columns.extend(self.features.plain_values(&plain).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
-        }
+        let plain = PlainScores::of(&diff, &sample.text);
+        columns.extend(self.features.plain_values(&plain).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         if finding.error.is_some() {
             return finding;
         }

@@ -278,6 +278,11 @@ impl FeatureSet {
         Ok(FeatureSet(features().filter(chosen).collect()))
     }
 
+    /// Those that need no model.
+    pub fn plain() -> Self {
+        FeatureSet(features().filter(|feature| matches!(feature.origin, Origin::Plain(_))).collect())
+    }
+
     /// Whether any of them needs gradients.
     pub fn needs_attribution(&self) -> bool {
         self.0.iter().any(|f| matches!(f.family, Family::Attribution | Family::Lines))

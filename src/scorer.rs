@@ -274,6 +274,19 @@ impl<'a> Prepared<'a> {
     }
 }
 
+impl Measurement {
+    /// Names and values of those features that a scorer gives; `None` where the sample has none.
+    pub fn features(&self, features: &FeatureSet) -> Vec<(&'static str, Option<f64>)> {
+        features.values(&Measured {
+            scores: &self.scores.of_targets(&self.counted),
+            aggregates: self.aggregates.as_ref(),
+            shape: self.shape.as_ref(),
+            contrast: self.contrast.as_ref(),
+            lines: self.lines.as_ref(),
+        })
+    }
+}
+
 impl Scorer {
     /// Loads a model's weights and tokenizer.
     ///
@@ -485,14 +498,7 @@ impl Scorer {
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match measured {
             Ok(m) => {
-                let measured = Measured {
-                    scores: &m.scores.of_targets(&m.counted),
-                    aggregates: m.aggregates.as_ref(),
-                    shape: m.shape.as_ref(),
-                    contrast: m.contrast.as_ref(),
-                    lines: m.lines.as_ref(),
-                };
-                for (name, value) in settings.features.values(&measured) {
+                for (name, value) in m.features(&settings.features) {
                     put(name, value.map_or(Value::Null, Value::from));
                 }
                 let e = &m.encoding;

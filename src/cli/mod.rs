@@ -148,3 +148,10 @@ fn one_line(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+/// Prints styled text to stdout; styles are left out where it is no terminal or `NO_COLOR` is set.
+fn print_styled(text: &str) -> anyhow::Result<()> {
+    use std::io::IsTerminal;
+    let plain = !std::io::stdout().is_terminal() || anstyle_query::no_color();
+    rows::print(&if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() })
+}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DetectorError, LabelledRows,
+    DetectorError, EvalSettings, LabelledRows,
     predictions::{Predictor, pool},
     sigmoid,
 };

@@ -47,9 +47,13 @@ impl PlainScores {
     /// # Errors
     /// The diff cannot be read.
     pub fn new(diff: &str, text: &str) -> Result<Self, DiffError> {
-        let diff = Diff::parse(diff)?;
-        let evidence = Evidence::new(&diff, text);
-        Ok(PlainScores { grounding: Grounding::new(&diff, &evidence), form: Form::new(&diff, text, &evidence.words) })
+        Ok(Self::of(&Diff::parse(diff)?, text))
+    }
+
+    /// Of a diff that was read already, and a text.
+    pub fn of(diff: &Diff, text: &str) -> Self {
+        let evidence = Evidence::new(diff, text);
+        PlainScores { grounding: Grounding::new(diff, &evidence), form: Form::new(diff, text, &evidence.words) }
     }
 }
 

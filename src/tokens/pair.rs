@@ -2,7 +2,7 @@
 
 use tokenizers::Tokenizer;
 
-use super::{Boundary, EncodeOptions, Encoding, TokensError, annotate, fit::Joined, raw::RawTokens, reading, shared};
+use super::{Boundary, EncodeOptions, Encoding, TokensError, annotate, fit::Joined, raw::RawTokens, shared};
 use crate::{
     diff::Diff,
     prompt::{MESSAGE_MARKER, Prompt, Template},

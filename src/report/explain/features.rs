@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Explanation;
 use crate::{
     Result,
-    detector::{Detector, feature_columns, percentile, quantiles, sigmoid},
-    features::{BLEU4, FEATURES, Feature, Measured},
+    detector::{Detector, feature_columns, percentile, quantiles},
+    features::{BLEU4, Feature, FeatureSet, features},
+    grounding::PlainScores,
     reference::bleu::Bleu,
     sample::Sample,
     scorer::{Measurement, Settings},
@@ -50,13 +51,13 @@ pub struct Verdict {
     pub detector: String,
     /// The hash, SHA-256 in hex.
     pub detector_sha256: String,
-    /// Probability that the text is not supported, 0 to 1.
+    /// Calibrated probability that the text is not supported, 0 to 1.
     pub p_hallucination: f64,
-    /// `supported`, or `unsupported` from the threshold on.
+    /// `supported`, `abstain`, or `unsupported` from the threshold on.
     pub verdict: String,
     /// Probability from which the detector flags.
     pub threshold: f64,
-    /// `intercept` and every contribution, added up.
+    /// `intercept` and every contribution, added up: the regression's log-odds before they are calibrated.
     pub log_odds: f64,
     /// Log-odds of a row with the training mean of every feature.
     pub intercept: f64,
@@ -64,12 +65,15 @@ pub struct Verdict {
 
 /// Every feature of the registry: what the scorer measured, BLEU-4 if there is a reference, and the rest without a value.
 pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &Measurement) -> Vec<FeatureValue> {
-    let measured = Measured { scores: &m.scores.of_targets(&m.counted), aggregates: m.aggregates.as_ref() };
-    let values = settings.features.values(&measured);
+    let values = m.features(&settings.features);
+    let plain = PlainScores::of(&m.diff, &sample.text);
+    let plain = FeatureSet::plain().plain_values(&plain);
     let of_registry = |feature: &Feature| {
         let measured = values.iter().find(|(name, _)| *name == feature.name);
+        let of_words = plain.iter().find(|(name, _)| *name == feature.name);
         let (column, value) = match (measured, feature.name) {
             (Some(&(name, value)), _) => (format!("{name}@{scorer}"), value),
+            (None, name) if of_words.is_some() => (name.to_owned(), of_words.map(|(_, value)| *value)),
             (None, BLEU4) => {
                 let bleu = |reference| Bleu::default().sentence(reference, &sample.text);
                 (BLEU4.to_owned(), sample.reference().map(bleu))
@@ -78,12 +82,12 @@ pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &
         };
         FeatureValue::new(column, value)
     };
-    FEATURES.iter().map(of_registry).collect()
+    features().map(of_registry).collect()
 }
 
 impl FeatureValue {
     fn new(column: String, value: Option<f64>) -> Self {
-        let known = FEATURES.iter().find(|feature| feature.name == name_of(&column));
+        let known = features().find(|feature| feature.name == name_of(&column));
         FeatureValue {
             family: known.map(|feature| feature.family.name().to_owned()),
             unit: known.map(|feature| feature.unit.to_owned()),
@@ -198,14 +202,15 @@ impl Explanation {
             self.reference = Some(Reference { rows, n_rows: detector.training.n_rows });
         }
         if missing.is_empty() {
-            let p_hallucination = sigmoid(log_odds);
-            let is_flagged = p_hallucination >= detector.threshold;
+            let value_of = |name: &str| self.features.iter().find(|f| f.column == name).and_then(|f| f.value);
+            let values: Vec<f64> = detector.features.iter().filter_map(|f| value_of(&f.name)).collect();
+            let p_hallucination = detector.probability(&values);
             self.verdict = Some(Verdict {
                 detector: detector.id().to_owned(),
                 detector_sha256: detector.sha256().to_owned(),
                 p_hallucination,
-                verdict: if is_flagged { "unsupported" } else { "supported" }.to_owned(),
-                threshold: detector.threshold,
+                verdict: detector.verdict(p_hallucination).name().to_owned(),
+                threshold: detector.decision.as_ref().map_or(detector.threshold, |decision| decision.unsupported_from),
                 log_odds,
                 intercept: detector.intercept,
             });

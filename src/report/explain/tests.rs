@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     aggregate::aggregate,
     attribution::Matrix,
-    detector::{Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, fit_detector, labelled_rows},
+    detector::{Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, fit_detector, labelled_rows},
     diff::Diff,
     table::{Row, Table},
     tokens::Boundary,
