@@ -15,7 +15,8 @@ use crate::{
     Error,
     batch::Batch,
     detector::{
-        Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, choose_features, evaluate, fit_detector, labelled_rows,
+        Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, choose_features, evaluate, fit_detector,
+        labelled_rows,
     },
     features::FeatureSet,
     report::{

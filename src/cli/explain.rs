@@ -92,7 +92,9 @@ impl FromStr for TokenRange {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(TokenRange { first, last }),
-            _ => Err("give a token's number from 1 on, such as 3, or the first and last of several, such as 3-5".into()),
+            _ => {
+                Err("give a token's number from 1 on, such as 3, or the first and last of several, such as 3-5".into())
+            }
         }
     }
 }
@@ -173,7 +175,11 @@ pub fn check_folder(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_there = std::fs::metadata(folder).with_context(|| format!("cannot write `{}`", path.display()))?.is_dir();
     if !is_there || path.is_dir() {
-        bail!("cannot write `{}`: {}", path.display(), if is_there { "it is a folder" } else { "its folder is a file" });
+        bail!(
+            "cannot write `{}`: {}",
+            path.display(),
+            if is_there { "it is a folder" } else { "its folder is a file" }
+        );
     }
     Ok(())
 }
@@ -183,7 +189,9 @@ pub fn screen(width: Option<usize>) -> Screen {
     let stdout = std::io::stdout();
     let of_terminal = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
     let has_colours = anstyle_query::clicolor_force()
-        || (stdout.is_terminal() && anstyle_query::term_supports_ansi_color() && anstyle_query::clicolor() != Some(false));
+        || (stdout.is_terminal()
+            && anstyle_query::term_supports_ansi_color()
+            && anstyle_query::clicolor() != Some(false));
     let colours = match () {
         () if anstyle_query::no_color() || !has_colours => Colours::None,
         () if anstyle_query::truecolor() => Colours::TrueColor,

@@ -347,7 +347,8 @@ impl Detector {
                 return Some(format!("the quantiles of feature `{name}` do not ascend"));
             }
         }
-        let numbers = self.features.iter().flat_map(|f| [&f.mean, &f.scale, &f.coefficient].into_iter().chain(&f.quantiles));
+        let numbers =
+            self.features.iter().flat_map(|f| [&f.mean, &f.scale, &f.coefficient].into_iter().chain(&f.quantiles));
         if !numbers.chain([&self.intercept, &self.threshold, &self.l2]).all(|number| number.is_finite()) {
             return Some("a number is not finite".into());
         }

@@ -48,8 +48,13 @@ mod tests {
     #[test]
     fn quantiles_interpolate_and_percentiles_invert_them() {
         let quantiles = quantiles(&[3.0, 1.0, f64::NAN, 2.0]);
-        assert_eq!((quantiles.len(), quantiles[0], quantiles[25], quantiles[50], quantiles[100]), (101, 1.0, 1.5, 2.0, 3.0));
-        for (value, want) in [(0.0, 0.0), (1.0, 0.0), (1.5, 25.0), (2.0, 50.0), (2.75, 87.5), (3.0, 100.0), (9.0, 100.0)] {
+        assert_eq!(
+            (quantiles.len(), quantiles[0], quantiles[25], quantiles[50], quantiles[100]),
+            (101, 1.0, 1.5, 2.0, 3.0)
+        );
+        for (value, want) in
+            [(0.0, 0.0), (1.0, 0.0), (1.5, 25.0), (2.0, 50.0), (2.75, 87.5), (3.0, 100.0), (9.0, 100.0)]
+        {
             let got = percentile(&quantiles, value).unwrap();
             assert!((got - want).abs() < 1e-9, "{value}: {got}, want {want}");
         }

@@ -26,7 +26,11 @@ fn tokens_and_phrases_can_be_chosen() {
     assert_eq!((&whole["schema_version"], &whole["chosen"]), (&1.into(), &Value::Null));
     let chosen = json(&explain(&desk, &["--json", "--phrase", "lower-cased"]));
     let tokens = chosen["chosen"]["tokens"].as_array().unwrap();
-    assert!(!tokens.is_empty() && chosen["chosen"]["text"].as_str().unwrap().contains("lower-cased"), "{}", chosen["chosen"]);
+    assert!(
+        !tokens.is_empty() && chosen["chosen"]["text"].as_str().unwrap().contains("lower-cased"),
+        "{}",
+        chosen["chosen"]
+    );
     let sum: f64 = chosen["chosen"]["parts"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
     assert_ne!(chosen["chosen"]["lines"], whole["sources"]["lines"]);
@@ -105,7 +109,8 @@ fn the_page_for_the_browser_is_one_file() {
     let both = explain(&desk, &["--html", "page.html", "--json"]);
     assert_eq!(json(&both)["id"], "add-tag-b");
     // what cannot be written is known before the model runs
-    explain(&desk, &["--html", "none/page.html", "--model", "nope"]).refused(&["cannot write `none/page.html`", "hint: "]);
+    explain(&desk, &["--html", "none/page.html", "--model", "nope"])
+        .refused(&["cannot write `none/page.html`", "hint: "]);
     explain(&desk, &["--html", "in.jsonl/page.html"]).refused(&["cannot write `in.jsonl/page.html`"]);
     explain(&desk, &["--html", "."]).refused(&["cannot write `.`"]);
 }

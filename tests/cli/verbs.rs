@@ -102,9 +102,15 @@ fn a_hostile_diff_is_shown_and_drives_nothing() {
     let raw = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let found: Vec<char> = page.stdout.chars().filter(|&c| raw(c)).collect();
     assert!(found.is_empty(), "{found:?}");
-    for shown in
-        ["\\u{1b}[31mred", "</script><b>", "\\u{202e}admin", "t</script>", "\\u{9b}", "é", "tokens of the diff were cut"]
-    {
+    for shown in [
+        "\\u{1b}[31mred",
+        "</script><b>",
+        "\\u{202e}admin",
+        "t</script>",
+        "\\u{9b}",
+        "é",
+        "tokens of the diff were cut",
+    ] {
         assert!(page.stdout.contains(shown), "{shown} is not in {}", page.stdout);
     }
     // JSON keeps the text, escaped by its own rules
@@ -215,8 +221,13 @@ fn the_demo_runs_on_any_model() {
     let desk = Desk::new();
     let run = desk.run(&["demo", "--model", &fixture("llama_tied")]);
     run.ends(0, &["48 examples scored"]);
-    for shown in ["ROC-AUC: 48 rows, 24 hallucinated", "One example, `", "fitted without its diff", "The diff", "Next: `veridiff score"]
-    {
+    for shown in [
+        "ROC-AUC: 48 rows, 24 hallucinated",
+        "One example, `",
+        "fitted without its diff",
+        "The diff",
+        "Next: `veridiff score",
+    ] {
         assert!(run.stdout.contains(shown), "{shown}");
     }
     assert!(!run.stdout.contains('\x1b'), "no styles in a pipe");

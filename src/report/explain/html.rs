@@ -25,7 +25,8 @@ pub fn html_page(explanation: &Explanation) -> String {
         hash(STYLE)
     );
     let data = serde_json::to_string(&PageData::new(explanation)).expect("numbers and strings always serialise");
-    let title = explanation.id.as_deref().map_or("veridiff explain".to_owned(), |id| format!("{id} · veridiff explain"));
+    let title =
+        explanation.id.as_deref().map_or("veridiff explain".to_owned(), |id| format!("{id} · veridiff explain"));
     filled(
         TEMPLATE,
         &[
@@ -298,7 +299,10 @@ mod tests {
         let hostile = "</script><!--<b>&\u{2028}\u{202e}\u{200b}\u{e0041}é👩\u{200d}💻\u{1b}\"\\\u{9b}";
         let json = escaped_json(&serde_json::to_string(hostile).unwrap());
         assert!(!json.contains(['<', '>', '&']) && !json.contains(is_hidden), "{json}");
-        assert!(json.contains("\\u202e") && json.contains("\\udb40\\udc41") && json.contains("é👩\u{200d}💻"), "{json}");
+        assert!(
+            json.contains("\\u202e") && json.contains("\\udb40\\udc41") && json.contains("é👩\u{200d}💻"),
+            "{json}"
+        );
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile, "and it says the same");
     }
 

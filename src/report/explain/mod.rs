@@ -394,7 +394,10 @@ fn notes(e: &Encoding) -> Vec<String> {
         notes.push(format!("{} tokens of the diff were cut to fit; the model did not see them", e.n_cut));
     }
     if e.n_lost_bytes > 0 {
-        notes.push(format!("{} bytes cannot be spelt with the model's vocabulary, so it did not see them", e.n_lost_bytes));
+        notes.push(format!(
+            "{} bytes cannot be spelt with the model's vocabulary, so it did not see them",
+            e.n_lost_bytes
+        ));
     }
     if e.boundary == crate::tokens::Boundary::Merged {
         notes.push("prompt and text were encoded apart, because a token would straddle them".to_owned());

@@ -36,18 +36,18 @@ pub enum Colours {
     TrueColor,
 }
 
-/// Six steps from pale to strong; dark enough to be told apart in grey.
+/// Steps from pale to strong, of one hue; light to dark, so that they are told apart in grey too.
 struct Ramp {
-    palette: [u8; 6],
+    palette: [u8; 5],
     pale: [u8; 3],
     strong: [u8; 3],
 }
 
 /// Of attribution.
-const BLUE: Ramp = Ramp { palette: [195, 153, 117, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
+const BLUE: Ramp = Ramp { palette: [189, 153, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
 
 /// Of surprise.
-const ORANGE: Ramp = Ramp { palette: [230, 223, 222, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
+const ORANGE: Ramp = Ramp { palette: [230, 223, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
 
 /// Levels below it are not shaded: a page where everything is shaded shows nothing.
 const FAINT: f64 = 0.06;
@@ -72,7 +72,8 @@ impl Screen {
             return Style::new();
         }
         let level = level.min(1.0);
-        let mix = |i: usize| (f64::from(ramp.pale[i]) + (f64::from(ramp.strong[i]) - f64::from(ramp.pale[i])) * level) as u8;
+        let mix =
+            |i: usize| (f64::from(ramp.pale[i]) + (f64::from(ramp.strong[i]) - f64::from(ramp.pale[i])) * level) as u8;
         let background: Color = match self.colours {
             Colours::None => return Style::new(),
             Colours::Ansi256 => {
@@ -99,9 +100,9 @@ impl Screen {
             _ => format!(": {about}"),
         };
         let bold = Run::new(title, Style::new().bold());
-        for row in wrapped(&[bold, Run::new(&rest, Style::new())], self.width(), true) {
+        for row in wrapped(&[bold, Run::new(&rest, Style::new())], self.width()) {
             row.iter().for_each(|run| self.write(page, run.style, &run.text));
-            page.push('\n');
+            end_line(page);
         }
     }
 }
@@ -123,9 +124,9 @@ impl Run {
     }
 }
 
-/// Rows of at most `room` columns; a line feed ends one. Rows break between words if `at_words`, where there is a blank to break
-/// at, never within a character.
-fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
+/// Rows of at most `room` columns; a line feed ends one. Rows break behind a blank, if there is one in their second half, else
+/// anywhere but within a character.
+fn wrapped(runs: &[Run], room: usize) -> Vec<Vec<Run>> {
     let cells: Vec<(&str, usize)> = runs
         .iter()
         .enumerate()
@@ -142,8 +143,7 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
             continue;
         }
         if used + text.width() > room && index > start {
-            // a blank at the end of a row needs no room
-            let end = if text == " " && at_words { index + 1 } else { blank.filter(|_| at_words).unwrap_or(index) };
+            let end = blank.filter(|&(_, at)| 2 * at > room).map_or(index, |(end, _)| end);
             rows.push(start..end);
             (start, used, blank, index) = (end, 0, None, end);
             continue;
@@ -151,7 +151,7 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
         used += text.width();
         index += 1;
         if text == " " {
-            blank = Some(index);
+            blank = Some((index, used));
         }
     }
     if start < cells.len() || rows.is_empty() {
@@ -172,6 +172,12 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
         row.into_iter().map(|(_, run)| run).collect()
     };
     rows.into_iter().map(&mut row).collect()
+}
+
+/// Ends a line without blanks at its end.
+fn end_line(page: &mut String) {
+    page.truncate(page.trim_end_matches(' ').len());
+    page.push('\n');
 }
 
 /// The page, with ANSI styles if the screen has colours. What hides or drives in the input is shown as escapes. Where tokens are
@@ -213,7 +219,11 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
 fn chosen_name(chosen: &Sources) -> String {
     let (first, last) = (chosen.tokens.first().map_or(0, |t| t + 1), chosen.tokens.last().map_or(0, |t| t + 1));
     let text = visible(&chosen.text);
-    if first == last { format!("Token {first}, `{text}`, rests on") } else { format!("Tokens {first} to {last}, `{text}`, rest on") }
+    if first == last {
+        format!("Token {first}, `{text}`, rests on")
+    } else {
+        format!("Tokens {first} to {last}, `{text}`, rest on")
+    }
 }
 
 fn parts(sources: &Sources) -> String {
@@ -306,7 +316,9 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
     let shares = of.and_then(|sources| e.shares(&sources.tokens));
     let about = match (&shares, &e.chosen, screen.colours) {
         (None, ..) => "",
-        (_, Some(_), Colours::None) => "share of what the chosen tokens rest on, line by line; ^ and ~ mark the tokens with most",
+        (_, Some(_), Colours::None) => {
+            "share of what the chosen tokens rest on, line by line; ^ and ~ mark the tokens with most"
+        }
         (_, Some(_), _) => "share of what the chosen tokens rest on, line by line; darker tokens have more",
         (.., Colours::None) => "share of the text's attribution per line; ^ and ~ mark the tokens with most",
         _ => "share of the text's attribution per line; darker tokens got more",
@@ -323,11 +335,12 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
         let is_read = line.byte_start.is_some();
         let level = if most_of_line > 0.0 { share / most_of_line } else { 0.0 };
         gutter.write(page, screen, line, is_read.then_some((share, level)));
-        let rows = wrapped(&code(&shown, line.kind, &of_positions, most, screen), room, false);
+        let rows = wrapped(&code(&shown, line.kind, &of_positions, most, screen), room);
         for (index, row) in rows.iter().enumerate() {
             if index + 1 == MOST_ROWS && rows.len() > MOST_ROWS {
                 let rest = rows[index..].iter().flatten();
-                let (n, share) = rest.fold((0, 0.0), |(n, share), run| (n + run.text.graphemes(true).count(), share + run.share));
+                let (n, share) =
+                    rest.fold((0, 0.0), |(n, share), run| (n + run.text.graphemes(true).count(), share + run.share));
                 let share = if share > 0.0 { format!(", {:.1}%", share * 100.0) } else { String::new() };
                 indent(page, &gutter);
                 screen.write(page, Style::new().dimmed(), &format!("… {n} more characters{share}\n"));
@@ -337,7 +350,7 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
                 indent(page, &gutter);
             }
             row.iter().for_each(|run| screen.write(page, run.style, &run.text));
-            page.push('\n');
+            end_line(page);
             if screen.colours == Colours::None {
                 marks(page, row, &gutter);
             }
@@ -412,9 +425,11 @@ fn text_view(page: &mut String, e: &Explanation, screen: Screen) {
     let (first, last) = (chosen.first(), chosen.last());
     let mut runs = Vec::new();
     for piece in e.shown_text() {
-        let tokens = piece.positions.start.saturating_sub(e.n_prompt_tokens)..piece.positions.end.saturating_sub(e.n_prompt_tokens);
+        let tokens = piece.positions.start.saturating_sub(e.n_prompt_tokens)
+            ..piece.positions.end.saturating_sub(e.n_prompt_tokens);
         let surprise = -e.step.logprob.get(tokens.clone()).map_or(0.0, |of| of.iter().sum::<f64>());
-        let is_chosen = first.is_some_and(|first| tokens.end > *first) && last.is_some_and(|last| tokens.start <= *last);
+        let is_chosen =
+            first.is_some_and(|first| tokens.end > *first) && last.is_some_and(|last| tokens.start <= *last);
         if first.is_some_and(|first| tokens.contains(first)) {
             runs.push(Run::new("⟦", Style::new().bold()));
         }
@@ -426,11 +441,10 @@ fn text_view(page: &mut String, e: &Explanation, screen: Screen) {
             runs.push(Run::new("⟧", Style::new().bold()));
         }
     }
-    for row in wrapped(&runs, screen.width() - 2, true) {
+    for row in wrapped(&runs, screen.width() - 2) {
         page.push_str("  ");
         row.iter().for_each(|run| screen.write(page, run.style, &run.text));
-        page.truncate(page.trim_end_matches(' ').len());
-        page.push('\n');
+        end_line(page);
     }
     page.push('\n');
 }
@@ -537,7 +551,7 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
         heads.push("adds");
     }
     let row = |feature: &super::FeatureValue| {
-        let name = elided(&visible(short(&feature.column, Some(&e.scorer))), screen.width() / 2);
+        let name = elided(&visible(short(&feature.column, Some(&e.scorer))), screen.width().min(80) - 23);
         let mut row = vec![name, feature.value.map_or("-".into(), number)];
         if e.reference.is_some() {
             let track = |percentile: f64| {

@@ -232,7 +232,8 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
                 }
                 for colours in [Colours::Ansi256, Colours::TrueColor] {
                     let styled = terminal_page(&explanation, Screen { width, colours });
-                    let code = if colours == Colours::TrueColor { "\u{1b}[38;5;16m\u{1b}[48;2;" } else { "\u{1b}[48;5;" };
+                    let code =
+                        if colours == Colours::TrueColor { "\u{1b}[38;5;16m\u{1b}[48;2;" } else { "\u{1b}[48;5;" };
                     assert!(styled.contains("\u{1b}[") && styled.contains(&code[code.len() - 7..]), "{styled:?}");
                     let stripped = anstream::adapter::strip_str(&styled).to_string();
                     assert!(!stripped.contains(is_raw), "{stripped:?}");
@@ -242,7 +243,13 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
         }
     }
     let page = terminal_page(&hostile(), plain(100));
-    for shown in ["-→   b\\u{1b}]0;title", "red</script><b>&amp;\\r", "\\u{202e}admin\\u{2066}", "日本語のコメント👩\u{200d}💻 שלום", "more characters"] {
+    for shown in [
+        "-→   b\\u{1b}]0;title",
+        "red</script><b>&amp;\\r",
+        "\\u{202e}admin\\u{2066}",
+        "日本語のコメント👩\u{200d}💻 שלום",
+        "more characters",
+    ] {
         assert!(page.contains(shown), "{shown} is not in {page}");
     }
 }
@@ -251,7 +258,10 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
 fn marks_bars_and_brackets_do_without_colours() {
     let mut explanation = explanation(DIFF, TEXT);
     let page = terminal_page(&explanation, plain(100));
-    assert!(page.contains('█') && page.lines().any(|line| line.trim_start().starts_with('┊') && line.ends_with('^')), "{page}");
+    assert!(
+        page.contains('█') && page.lines().any(|line| line.trim_start().starts_with('┊') && line.ends_with('^')),
+        "{page}"
+    );
     explanation.choose(explanation.tokens_of("bar").unwrap());
     let page = terminal_page(&explanation, plain(100));
     assert!(page.contains("Token 2, ` bar`, rests on: changed lines ") && page.contains("Renames⟦ bar⟧ to"), "{page}");
@@ -325,7 +335,11 @@ fn a_table_says_where_features_fall_and_lends_its_row() {
     assert!(explanation.features.iter().all(|feature| feature.column != "similarity"), "its line was given away");
     assert_eq!(feature(&explanation, "entropy@tiny").percentile, None);
     assert_eq!(explanation.reference, Some(Reference { rows: "rows of `t.csv`".into(), n_rows: 40 }));
-    assert!(explanation.notes.iter().any(|note| note.contains("`fold` is `l2` here, but `dot`")), "{:?}", explanation.notes);
+    assert!(
+        explanation.notes.iter().any(|note| note.contains("`fold` is `l2` here, but `dot`")),
+        "{:?}",
+        explanation.notes
+    );
 }
 
 #[test]

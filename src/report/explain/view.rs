@@ -78,7 +78,9 @@ impl Explanation {
                 at = to;
             } else if token.byte_start >= span.end {
                 feed = Some(feed.map_or(position, |feed| feed.start)..position + 1);
-            } else if let Some((_, positions)) = parts.last_mut().filter(|(_, positions)| positions.start < positions.end) {
+            } else if let Some((_, positions)) =
+                parts.last_mut().filter(|(_, positions)| positions.start < positions.end)
+            {
                 // one more token of the same character
                 positions.end = position + 1;
             }
@@ -100,8 +102,10 @@ impl Explanation {
                 _ => joined.push((bytes, positions)),
             }
         }
-        let piece = |(bytes, positions): (Range<usize>, Range<usize>)| {
-            Piece { text: self.input.get(bytes).unwrap_or(""), positions, is_line_feed: false }
+        let piece = |(bytes, positions): (Range<usize>, Range<usize>)| Piece {
+            text: self.input.get(bytes).unwrap_or(""),
+            positions,
+            is_line_feed: false,
         };
         let feed = feed.map(|positions| Piece { text: "", positions, is_line_feed: true });
         joined.into_iter().map(piece).chain(feed).collect()
