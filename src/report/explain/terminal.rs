@@ -343,7 +343,9 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
                     rest.fold((0, 0.0), |(n, share), run| (n + run.text.graphemes(true).count(), share + run.share));
                 let share = if share > 0.0 { format!(", {:.1}%", share * 100.0) } else { String::new() };
                 indent(page, &gutter);
-                screen.write(page, Style::new().dimmed(), &format!("… {n} more characters{share}\n"));
+                let rest = elided(&format!("… {n} characters{share}"), room);
+                screen.write(page, Style::new().dimmed(), &rest);
+                page.push('\n');
                 break;
             }
             if index > 0 {
