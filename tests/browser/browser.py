@@ -1,6 +1,6 @@
 """A headless Chromium that reports whatever a page does besides being shown.
 
-Found in this order: $CHROMIUM, `chromium`, `chromium-browser` or `google-chrome` on the path, the one of
+Found in this order: $CHROMIUM; `chromium`, `chromium-headless-shell` and the like on the path; the one of
 `playwright install chromium`.
 """
 
@@ -18,7 +18,7 @@ SCHEMES = ("light", "dark")
 @contextlib.contextmanager
 def chromium():
     """A running browser."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

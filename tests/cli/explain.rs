@@ -105,7 +105,7 @@ fn the_page_for_the_browser_is_one_file() {
     let page = desk.text("page.html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
     assert!(!page.contains("http://") && !page.contains("https://"), "it points nowhere");
-    assert!(page.contains("\"chosen\":[2,"), "the phrase is chosen when it opens");
+    assert!(page.contains("\"chosen\":[3,4]"), "the phrase is chosen when it opens");
     let both = explain(&desk, &["--html", "page.html", "--json"]);
     assert_eq!(json(&both)["id"], "add-tag-b");
     // what cannot be written is known before the model runs

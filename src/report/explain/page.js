@@ -11,13 +11,19 @@
   };
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
+  const number = (value) => {
+    if (value === null) return "–";
+    const size = Math.abs(value);
+    return (size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toFixed(size < 10 ? 3 : 2)).replace("-", "−");
+  };
 
   // What would hide, move its neighbours or end a line is shown as a box with its name.
   const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/u;
-  const nameOf = (char) => {
-    const code = char.codePointAt(0);
-    return code < 32 ? String.fromCodePoint(0x2400 + code) : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-  };
+  const CONTROLS = ("NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US").split(" ");
+  const codeOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  const nameOf = (char) => CONTROLS[char.codePointAt(0)] ?? codeOf(char);
+  // Letters written from right to left. A run of them is isolated, so that what stands beside it keeps its place.
+  const TURNED = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
   const parted = (text) => text.split(new RegExp(`(${HIDDEN.source})`, "u")).filter((part) => part !== "");
   const isHidden = (part) => part.length <= 2 && HIDDEN.test(part);
   const visible = (text) => parted(text).map((part) => (isHidden(part) ? nameOf(part) : part)).join("");
@@ -30,7 +36,7 @@
       if (!isHidden(part)) parent.append(part);
       else {
         const box = element("span", "hidden-char", nameOf(part));
-        box.title = `the character U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+        box.title = `the character ${codeOf(part)}`;
         parent.append(box);
       }
     }
@@ -100,7 +106,7 @@
     const { tokens } = entry;
     entry.logprob = of("logprob", tokens, add);
     entry.entropy = of("entropy", tokens, add);
-    entry.word.title = `probability ${Math.exp(entry.logprob).toPrecision(3)}, ln p ${fixed(entry.logprob, 2)}, entropy ${fixed(entry.entropy, 2)}, `
+    entry.word.title = `probability ${number(Math.exp(entry.logprob))}, ln p ${fixed(entry.logprob, 2)}, entropy ${fixed(entry.entropy, 2)}, `
       + `logit ${fixed(of("logit", tokens, add) / tokens.length, 1)}`;
   }
   const SCALES = {
@@ -160,18 +166,24 @@
   const tokensOf = (entry, line) => {
     entry.code.textContent = "";
     entry.tokens = [];
-    for (const piece of line.u) {
+    const textOf = (piece) => (typeof piece === "string" ? piece : piece?.[0] ?? "");
+    let turned = null;
+    line.u.forEach((piece, index) => {
+      const isBetween = turned && /^\s+$/.test(textOf(piece)) && TURNED.test(textOf(line.u[index + 1]));
+      if (!TURNED.test(textOf(piece)) && !isBetween) turned = null;
+      else if (!turned) entry.code.append(turned = element("bdi"));
+      const parent = turned ?? entry.code;
       if (typeof piece === "string") {
-        show(entry.code, piece);
-        continue;
+        show(parent, piece);
+        return;
       }
       const [text, first, count = 1] = piece;
       const token = element("span", text === "" ? "tok feed" : "tok");
       if (text === "") token.append("↵");
       else show(token, text);
-      entry.code.append(token);
+      parent.append(token);
       entry.tokens.push([token, first, count]);
-    }
+    });
     if (line.x) {
       const unread = element("span", "unread");
       unread.title = "the model did not see this";
@@ -228,7 +240,7 @@
     } else title.append("The whole text rests on");
     const logprob = of("logprob", tokens, add), n = tokens.length;
     byId("scores").textContent = n === 1
-      ? `probability ${Math.exp(logprob).toPrecision(2)} · ln p ${fixed(logprob, 2)} · entropy ${fixed(data.step.entropy[tokens[0]], 2)} nats · logit ${fixed(data.step.logit[tokens[0]], 2)}`
+      ? `probability ${number(Math.exp(logprob))} · ln p ${fixed(logprob, 2)} · entropy ${fixed(data.step.entropy[tokens[0]], 2)} nats · logit ${fixed(data.step.logit[tokens[0]], 2)}`
       : `${n} tokens · mean ln p ${fixed(logprob / n, 2)} · mean entropy ${fixed(of("entropy", tokens, add) / n, 2)} nats`;
     if (!current) return;
     const stack = element("div", "stack"), keys = element("ul", "keys");
@@ -248,7 +260,11 @@
       go.type = "button";
       const meter = element("span", "meter");
       meter.style.setProperty("--p", (share / current.mostOfLine).toFixed(4));
-      go.append(element("span", "pct", percent(share)), meter, element("span", "code", visible(rows[index].plain).slice(0, 200)));
+      const { k, o, n } = data.lines[index];
+      const mark = k === "-" ? "−" : k === "+" ? "+" : "";
+      const plain = visible(rows[index].plain.slice(0, 400));
+      go.append(element("span", "pct", percent(share)), meter, element("span", "no", `${n ?? o ?? ""}${mark}`),
+        element("span", "code", (mark ? plain.slice(1) : plain).trim()));
       go.title = `go to ${lineName(index)}`;
       go.addEventListener("click", () => goTo(index));
       item.append(go);
@@ -273,6 +289,8 @@
     words.forEach((entry, index) => {
       const inside = anchor !== null && index >= chosen[0] && index <= chosen[1];
       entry.word.setAttribute("aria-selected", String(inside));
+      entry.word.classList.toggle("first", inside && index === chosen[0]);
+      entry.word.classList.toggle("last", inside && index === chosen[1]);
     });
     if (hasAttribution) {
       current = sourcesOf(chosen ? words.slice(chosen[0], chosen[1] + 1).flatMap((entry) => entry.tokens) : all);
@@ -381,11 +399,6 @@
     byId("verdict").hidden = false;
   }
 
-  const number = (value) => {
-    if (value === null) return "–";
-    const size = Math.abs(value);
-    return (size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toFixed(size < 10 ? 3 : 2)).replace("-", "−");
-  };
   const place = (percentile) => {
     if (percentile === null) return "";
     const rounded = Math.round(percentile);

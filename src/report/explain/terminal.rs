@@ -36,18 +36,18 @@ pub enum Colours {
     TrueColor,
 }
 
-/// Six steps from pale to strong; dark enough to be told apart in grey.
+/// Steps from pale to strong, of one hue; light to dark, so that they are told apart in grey too.
 struct Ramp {
-    palette: [u8; 6],
+    palette: [u8; 5],
     pale: [u8; 3],
     strong: [u8; 3],
 }
 
 /// Of attribution.
-const BLUE: Ramp = Ramp { palette: [195, 153, 117, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
+const BLUE: Ramp = Ramp { palette: [189, 153, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
 
 /// Of surprise.
-const ORANGE: Ramp = Ramp { palette: [230, 223, 222, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
+const ORANGE: Ramp = Ramp { palette: [230, 223, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
 
 /// Levels below it are not shaded: a page where everything is shaded shows nothing.
 const FAINT: f64 = 0.06;
@@ -100,9 +100,9 @@ impl Screen {
             _ => format!(": {about}"),
         };
         let bold = Run::new(title, Style::new().bold());
-        for row in wrapped(&[bold, Run::new(&rest, Style::new())], self.width(), true) {
+        for row in wrapped(&[bold, Run::new(&rest, Style::new())], self.width()) {
             row.iter().for_each(|run| self.write(page, run.style, &run.text));
-            page.push('\n');
+            end_line(page);
         }
     }
 }
@@ -124,9 +124,9 @@ impl Run {
     }
 }
 
-/// Rows of at most `room` columns; a line feed ends one. Rows break between words if `at_words`, where there is a blank to break
-/// at, never within a character.
-fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
+/// Rows of at most `room` columns; a line feed ends one. Rows break behind a blank, if there is one in their second half, else
+/// anywhere but within a character.
+fn wrapped(runs: &[Run], room: usize) -> Vec<Vec<Run>> {
     let cells: Vec<(&str, usize)> = runs
         .iter()
         .enumerate()
@@ -143,8 +143,7 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
             continue;
         }
         if used + text.width() > room && index > start {
-            // a blank at the end of a row needs no room
-            let end = if text == " " && at_words { index + 1 } else { blank.filter(|_| at_words).unwrap_or(index) };
+            let end = blank.filter(|&(_, at)| 2 * at > room).map_or(index, |(end, _)| end);
             rows.push(start..end);
             (start, used, blank, index) = (end, 0, None, end);
             continue;
@@ -152,7 +151,7 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
         used += text.width();
         index += 1;
         if text == " " {
-            blank = Some(index);
+            blank = Some((index, used));
         }
     }
     if start < cells.len() || rows.is_empty() {
@@ -173,6 +172,12 @@ fn wrapped(runs: &[Run], room: usize, at_words: bool) -> Vec<Vec<Run>> {
         row.into_iter().map(|(_, run)| run).collect()
     };
     rows.into_iter().map(&mut row).collect()
+}
+
+/// Ends a line without blanks at its end.
+fn end_line(page: &mut String) {
+    page.truncate(page.trim_end_matches(' ').len());
+    page.push('\n');
 }
 
 /// The page, with ANSI styles if the screen has colours. What hides or drives in the input is shown as escapes. Where tokens are
@@ -330,7 +335,7 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
         let is_read = line.byte_start.is_some();
         let level = if most_of_line > 0.0 { share / most_of_line } else { 0.0 };
         gutter.write(page, screen, line, is_read.then_some((share, level)));
-        let rows = wrapped(&code(&shown, line.kind, &of_positions, most, screen), room, false);
+        let rows = wrapped(&code(&shown, line.kind, &of_positions, most, screen), room);
         for (index, row) in rows.iter().enumerate() {
             if index + 1 == MOST_ROWS && rows.len() > MOST_ROWS {
                 let rest = rows[index..].iter().flatten();
@@ -338,14 +343,16 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
                     rest.fold((0, 0.0), |(n, share), run| (n + run.text.graphemes(true).count(), share + run.share));
                 let share = if share > 0.0 { format!(", {:.1}%", share * 100.0) } else { String::new() };
                 indent(page, &gutter);
-                screen.write(page, Style::new().dimmed(), &format!("… {n} more characters{share}\n"));
+                let rest = elided(&format!("… {n} characters{share}"), room);
+                screen.write(page, Style::new().dimmed(), &rest);
+                page.push('\n');
                 break;
             }
             if index > 0 {
                 indent(page, &gutter);
             }
             row.iter().for_each(|run| screen.write(page, run.style, &run.text));
-            page.push('\n');
+            end_line(page);
             if screen.colours == Colours::None {
                 marks(page, row, &gutter);
             }
@@ -436,11 +443,10 @@ fn text_view(page: &mut String, e: &Explanation, screen: Screen) {
             runs.push(Run::new("⟧", Style::new().bold()));
         }
     }
-    for row in wrapped(&runs, screen.width() - 2, true) {
+    for row in wrapped(&runs, screen.width() - 2) {
         page.push_str("  ");
         row.iter().for_each(|run| screen.write(page, run.style, &run.text));
-        page.truncate(page.trim_end_matches(' ').len());
-        page.push('\n');
+        end_line(page);
     }
     page.push('\n');
 }
@@ -547,7 +553,7 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
         heads.push("adds");
     }
     let row = |feature: &super::FeatureValue| {
-        let name = elided(&visible(short(&feature.column, Some(&e.scorer))), screen.width() / 2);
+        let name = elided(&visible(short(&feature.column, Some(&e.scorer))), screen.width().min(80) - 23);
         let mut row = vec![name, feature.value.map_or("-".into(), number)];
         if e.reference.is_some() {
             let track = |percentile: f64| {
