@@ -148,7 +148,9 @@ impl Source<'_> {
 /// The columns of a sample that need no model; a diff that cannot be read becomes `status@grounding = error` and its message.
 fn plain_columns(features: &FeatureSet, sample: &Sample) -> Row {
     let (mut row, error) = match PlainScores::new(&sample.diff, &sample.text) {
-        Ok(scores) => (features.plain_values(&scores).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None),
+        Ok(scores) => {
+            (features.plain_values(&scores).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None)
+        }
         Err(error) => (features.plain_names().map(|name| (name, Value::Null)).collect::<Vec<_>>(), Some(error)),
     };
     let status = if error.is_some() { "error" } else { "ok" };

@@ -261,8 +261,23 @@ fn defines(code: &str, name: &str) -> bool {
     const OF_ALL_BEHIND: [&str; 10] =
         ["def", "fn", "from", "func", "function", "import", "include", "require", "use", "using"];
     const OF_THE_NEXT: [&str; 17] = [
-        "class", "const", "enum", "for", "global", "interface", "let", "macro", "mod", "mut", "package", "static", "struct",
-        "trait", "type", "union", "var",
+        "class",
+        "const",
+        "enum",
+        "for",
+        "global",
+        "interface",
+        "let",
+        "macro",
+        "mod",
+        "mut",
+        "package",
+        "static",
+        "struct",
+        "trait",
+        "type",
+        "union",
+        "var",
     ];
     if !code.contains(name) {
         return false;
@@ -388,7 +403,10 @@ impl Reader<'_> {
     fn proposal(&self, cue: &Range<usize>) -> Option<Claim> {
         let snippets = &self.words.snippets;
         let snippet = snippets.get(snippets.partition_point(|snippet| snippet.span.start < cue.end))?;
-        if snippet.mark == Mark::Fence || snippet.span.start - cue.end > REACH / 2 || snippet.span.end > self.sentence.end {
+        if snippet.mark == Mark::Fence
+            || snippet.span.start - cue.end > REACH / 2
+            || snippet.span.end > self.sentence.end
+        {
             return None;
         }
         let code = squeezed(&self.text[snippet.span.clone()]);
