@@ -1,4 +1,4 @@
-//! Gradient-boosted trees: several ensembles of small trees, each drawn with its own seed, and their mean.
+//! Gradient-boosted trees: several ensembles of small trees, and their mean. A seed draws the features that each tree is shown.
 //!
 //! They are grown by the crate `forust-ml` and kept as plain arrays, which are all that predicting needs.
 
@@ -16,8 +16,6 @@ const TREES: usize = 120;
 const LEARNING_RATE: f32 = 0.05;
 /// Most splits above a leaf.
 const MAX_DEPTH: usize = 3;
-/// Share of the rows that a tree is grown on.
-const ROWS_SHARE: f32 = 0.6;
 /// Share of the features that a tree may split on, where there are [`MANY_FEATURES`] or more; else all.
 const FEATURES_SHARE: f64 = 0.3;
 /// From so many features on a tree is shown a share of them.
@@ -114,7 +112,6 @@ impl Boosted {
                 .set_iterations(TREES)
                 .set_learning_rate(LEARNING_RATE)
                 .set_max_depth(MAX_DEPTH)
-                .set_subsample(ROWS_SHARE)
                 .set_colsample_bytree(if n_features < MANY_FEATURES { 1.0 } else { FEATURES_SHARE })
                 .set_min_leaf_weight(LEAF_WEIGHT)
                 .set_l2(LEAF_L2)
@@ -177,32 +174,35 @@ impl Boosted {
 #[cfg(test)]
 mod tests {
     use ndarray::Array2;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
 
     use super::*;
 
-    /// Rows whose label is an exclusive or, which no plane separates.
-    fn crossed(n: usize) -> (Array2<f64>, Vec<bool>) {
-        let x = Array2::from_shape_fn((n, 3), |(i, j)| ((i * [7, 13, 5][j]) % 101) as f64 / 101.0);
-        let labels = x.outer_iter().map(|row| (row[0] > 0.5) != (row[1] > 0.5)).collect();
+    /// Rows of ten features of noise; the label is whether the first lies in a band, which no plane separates.
+    fn banded(n: usize) -> (Array2<f64>, Vec<bool>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let x = Array2::from_shape_simple_fn((n, 10), || rng.random::<f64>());
+        let labels = x.outer_iter().map(|row| (row[0] - 0.5).abs() < 0.25).collect();
         (x, labels)
     }
 
     #[test]
     fn trees_find_what_no_plane_separates() {
-        let (x, labels) = crossed(600);
+        let (x, labels) = banded(600);
         let boosted = Boosted::fit(x.view(), &labels, 0).unwrap();
         let right =
             x.outer_iter().zip(&labels).filter(|(row, label)| (boosted.predict(&row.to_vec()) > 0.5) == **label);
         // a plane finds half
-        assert!(right.count() > 450);
+        assert!(right.count() > 480);
         assert!((boosted.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(boosted.gain[2] < boosted.gain[0] && boosted.gain[2] < boosted.gain[1], "{:?}", boosted.gain);
-        assert_eq!(boosted.fault(3), None);
+        assert!(boosted.gain[1..].iter().all(|gain| *gain < boosted.gain[0]), "{:?}", boosted.gain);
+        assert_eq!(boosted.fault(10), None);
     }
 
     #[test]
     fn the_seed_fixes_the_result_and_the_file_keeps_it() {
-        let (x, labels) = crossed(200);
+        let (x, labels) = banded(200);
         let boosted = Boosted::fit(x.view(), &labels, 7).unwrap();
         assert_eq!(boosted, Boosted::fit(x.view(), &labels, 7).unwrap());
         assert_ne!(boosted, Boosted::fit(x.view(), &labels, 8).unwrap());
@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn our_sum_of_trees_is_the_crates() {
-        let (x, labels) = crossed(300);
+        let (x, labels) = banded(300);
         let by_column: Vec<f64> = x.axis_iter(Axis(1)).flatten().copied().collect();
         let targets: Vec<f64> = labels.iter().map(|&l| f64::from(u8::from(l))).collect();
-        let matrix = Matrix::new(&by_column, x.nrows(), 3);
+        let matrix = Matrix::new(&by_column, x.nrows(), 10);
         let mut booster = GradientBooster::default().set_iterations(20).set_max_depth(4).set_parallel(false);
         booster.fit_unweighted(&matrix, &targets, None).unwrap();
-        let mut own = Boosted { base: booster.base_score, gain: vec![0.0; 3], trees: Vec::new() };
+        let mut own = Boosted { base: booster.base_score, gain: vec![0.0; 10], trees: Vec::new() };
         booster.trees.iter().for_each(|tree| own.take(tree));
         for (row, theirs) in x.outer_iter().zip(booster.predict(&matrix, false)) {
             let ours = own.base + ENSEMBLES as f64 * (own.log_odds(&row.to_vec()) - own.base);

@@ -50,7 +50,7 @@ purpose purposes put question raise range read readability readable reader reaso
 redundant refactor refer reference references remain remove removal removed removes removing rename renamed repetition
 replace replaced report request require required requirement requirements requires result results return returned
 returning returns reuse review reviewer right run running safe scenario scope section self separate set sets setting
-should show shows side similar simplified simplify situation small solution source space spacing specific specifically
+show shows side similar simplified simplify situation small solution source space spacing specific specifically
 specified specify standard start state statement statements step string strings structure style suggest suggested
 suggestion suggestions support switch syntax system team test testing tests text throw todo true try type types
 typo unclear undefined understand understandable understanding unexpected unit unnecessary unrelated unused update
