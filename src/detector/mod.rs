@@ -9,6 +9,7 @@
 //! | `curves.rs` | the ROC curve, average precision |
 //! | `calibration.rs` | Brier score, calibration error, reliability bins |
 //! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
+//! | `proportion.rs` | the interval of a share |
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
 //! | `stepwise.rs` | choice of features by Akaike's criterion |
@@ -35,6 +36,7 @@ mod folds;
 mod logistic;
 mod maximum_likelihood;
 mod predictions;
+mod proportion;
 mod roc;
 mod rows;
 mod stepwise;
@@ -48,7 +50,7 @@ pub use compare::{
     evaluate_stepwise, standard_sets,
 };
 pub use complementarity::{
-    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, joint_distribution, top_overlap,
+    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, best_pair, joint_distribution, top_overlap,
 };
 pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
 pub use curves::{RocPoint, average_precision, roc_curve};
@@ -62,6 +64,7 @@ pub use folds::{Groups, grouped_folds};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
+pub use proportion::proportion_interval;
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};

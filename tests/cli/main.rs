@@ -4,6 +4,7 @@ mod bad_input;
 mod batch;
 mod encoder_decoder;
 mod references;
+mod report;
 mod resume;
 mod verbs;
 
