@@ -112,7 +112,12 @@ pub fn roc(evaluation: &Evaluation, rows: &LabelledRows) -> Result<Figure, LeftO
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = format!("{}; {}", describe::short_sample(evaluation), describe::short_procedure(evaluation));
+    let subtitle = format!(
+        "{}; {}{}",
+        describe::short_sample(evaluation),
+        describe::short_procedure(evaluation),
+        describe::scorer(scorer)
+    );
     Ok(Figure::new("roc", title, &subtitle, caption, draw_roc(&drawn)))
 }
 
@@ -159,13 +164,11 @@ pub fn draw_calibration(mass: &[CalibrationBin], equal: &[CalibrationBin], base_
     let rows = Scale::new((0.0, most), (bottom, strip_top));
     let left = (30.0 + widest_tick(&rows, 2)).max(48.0);
     let frame = Frame::new((0.0, 1.0), (0.0, 1.0), [left, 4.0, SIDE, SIDE]);
-    let mut canvas = Canvas::new(left + SIDE + 8.0, bottom + UNDER_FRAME);
+    let mut canvas = Canvas::new(left + SIDE + 8.0, bottom + UNDER_FRAME + 44.0);
     frame.draw(&mut canvas, "", "Share hallucinated");
     canvas.line(frame.at(0.0, 0.0), frame.at(1.0, 1.0), Stroke { tone: Tone::Rule, width: 1.0, dashes: "3 3" });
     let (x, y) = frame.at(0.0, base_rate);
     canvas.line((x, y), (frame.x.at(1.0), y), Stroke { tone: Tone::Muted, width: 1.0, dashes: "1 3" });
-    let base = format!("share of all rows {base_rate:.2}");
-    canvas.text(frame.x.at(1.0) - 4.0, y - 4.0, &base, PLAIN.small().end().tone(Tone::Muted));
     let line: Vec<(f64, f64)> = mass.iter().map(|bin| frame.at(bin.mean_probability, bin.positive_rate)).collect();
     canvas.path(&line, Stroke::new(HALLUCINATED, 1.2));
     for bin in mass {
@@ -193,6 +196,14 @@ pub fn draw_calibration(mass: &[CalibrationBin], equal: &[CalibrationBin], base_
     canvas.text(left + SIDE / 2.0, bottom + 32.0, "Predicted probability", PLAIN.middle());
     let title_x = left - 12.0 - widest_tick(&rows, 2);
     canvas.text(title_x, (strip_top + bottom) / 2.0, "Rows", PLAIN.middle().turned(-90.0));
+    let key = bottom + UNDER_FRAME + 12.0;
+    for (row, dashes, tone, text) in [
+        (0.0, "3 3", Tone::Rule, "true probabilities".to_owned()),
+        (18.0, "1 3", Tone::Muted, format!("share of all rows: {base_rate:.2}")),
+    ] {
+        canvas.line((left, key + row), (left + 26.0, key + row), Stroke { tone, width: 1.0, dashes });
+        canvas.text_at_middle(left + 34.0, key + row, &text, PLAIN.small().tone(Tone::Muted));
+    }
     canvas
 }
 

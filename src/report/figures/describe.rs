@@ -30,6 +30,11 @@ pub fn short_sample(evaluation: &Evaluation) -> String {
     format!("n = {}, {} hallucinated", count(evaluation.n), count(evaluation.n_positive))
 }
 
+/// For a picture whose names leave out the scorer that they have in common: that scorer.
+pub fn scorer(scorer: Option<&str>) -> String {
+    scorer.map_or_else(String::new, |scorer| format!("; metrics @{scorer}"))
+}
+
 /// For a caption: how many rows of what.
 pub fn sample(evaluation: &Evaluation) -> String {
     let share = 100.0 * evaluation.n_positive as f64 / evaluation.n.max(1) as f64;

@@ -203,7 +203,12 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = format!("{}; {}", describe::short_sample(evaluation), describe::short_procedure(evaluation));
+    let subtitle = format!(
+        "{}; {}{}",
+        describe::short_sample(evaluation),
+        describe::short_procedure(evaluation),
+        describe::scorer(scorer(evaluation))
+    );
     Ok(Figure::new("auc-by-generator", title, &subtitle, caption, draw(&map)))
 }
 
@@ -215,10 +220,7 @@ pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftO
         let star = correlation.and_then(|c| c.p).is_some_and(|p| p < 0.05);
         Cell {
             value: correlation.map(|c| c.r),
-            text: correlation.map_or_else(
-                || "–".to_owned(),
-                |c| format!("{:+.2}{}", c.r, if star { "*" } else { "" }).replace('-', "−"),
-            ),
+            text: correlation.map_or_else(|| "–".to_owned(), |c| signed(c.r) + if star { "*" } else { "" }),
             hint: match correlation {
                 None => format!("{name}, {place}: metric or label does not vary (n = {})", figure.n),
                 Some(c) => {
@@ -239,7 +241,22 @@ pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftO
          independent and no correction for the number of cells, so about one cell in twenty would be marked by chance.",
         describe::sample(evaluation),
     );
-    Ok(Figure::new("correlation-by-generator", title, &describe::short_sample(evaluation), caption, draw(&map)))
+    let subtitle = describe::short_sample(evaluation) + &describe::scorer(scorer(evaluation));
+    Ok(Figure::new("correlation-by-generator", title, &subtitle, caption, draw(&map)))
+}
+
+/// A correlation with its sign; none for what rounds to zero.
+fn signed(r: f64) -> String {
+    match format!("{r:+.2}").as_str() {
+        "+0.00" | "-0.00" => "0.00".to_owned(),
+        text => text.replace('-', "−"),
+    }
+}
+
+/// The scorer that all metrics have in common, if they have one.
+fn scorer(evaluation: &Evaluation) -> Option<&str> {
+    let features = evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature);
+    common_scorer(features.map(|feature| feature.name.as_str()))
 }
 
 fn columns(evaluation: &Evaluation) -> Vec<String> {
@@ -275,7 +292,7 @@ fn by_family(
     if features.is_empty() {
         return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
     }
-    let scorer = common_scorer(features.iter().map(|feature| feature.name.as_str()));
+    let scorer = scorer(evaluation);
     let families = Family::ALL.into_iter().map(Some).chain([None]);
     let mut bands: Vec<Band> = families
         .map(|family| {

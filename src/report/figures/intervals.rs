@@ -130,6 +130,11 @@ pub fn aucs(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = format!("{}; {}", describe::short_sample(evaluation), describe::short_procedure(evaluation));
+    let subtitle = format!(
+        "{}; {}{}",
+        describe::short_sample(evaluation),
+        describe::short_procedure(evaluation),
+        describe::scorer(scorer)
+    );
     Ok(Figure::new("auc-intervals", title, &subtitle, caption, draw(&lines)))
 }

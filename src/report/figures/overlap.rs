@@ -177,9 +177,10 @@ pub fn top(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::sample(evaluation),
     );
     let subtitle = format!(
-        "top {percent:.0}% of each; {}; percent: hallucinated ({} of all)",
+        "top {percent:.0}% of each; {}; percent: hallucinated ({} of all){}",
         describe::short_sample(evaluation),
-        share(overlap.n_positive, overlap.n)
+        share(overlap.n_positive, overlap.n),
+        describe::scorer(common_scorer(overlap.metrics.iter().map(|metric| metric.feature.as_str())))
     );
     Ok(Figure::new("overlap", title, &subtitle, caption, draw(overlap)))
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use resvg::{
-    tiny_skia::{Pixmap, Transform},
+    tiny_skia::{Color, Pixmap, Transform},
     usvg::{Options, Tree, fontdb::Database},
 };
 
@@ -59,6 +59,8 @@ pub fn render(svg: &str) -> Result<Vec<u8>, PngError> {
     let scale = (RESOLUTION / CSS).min(LONGEST / size.width().max(size.height()));
     let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
     let mut pixels = Pixmap::new(width, height).ok_or(PngError::Size { width, height })?;
+    // the ground may end within the last pixel
+    pixels.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| PngError::Encode { what: error.to_string() })
 }

@@ -105,9 +105,10 @@ impl std::fmt::Display for Colour {
 }
 
 impl Colour {
-    /// The ink, near-black or white, that is read best on this colour.
+    /// The ink, black or white, that is read best on this colour.
     pub fn contrasting_ink(self) -> Colour {
-        let dark = Tone::Ink.colour();
+        // full black: with it one of the two always has a contrast of at least √21
+        let dark = Colour(0, 0, 0);
         let white = Colour(255, 255, 255);
         if self.contrast(dark) >= self.contrast(white) { dark } else { white }
     }

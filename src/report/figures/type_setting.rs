@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn names_that_are_cut_alike_are_numbered() {
-        let names = ["prefix-aaaaaaaaaaaaaaaaaaa-one-suffix", "prefix-aaaaaaaaaaaaaaaaaaa-two-suffix", "x", "x"];
+        let names =
+            ["prefix-aaaaaaaaaaa-one-bbbbbbbbbbb-suffix", "prefix-aaaaaaaaaaa-two-bbbbbbbbbbb-suffix", "x", "x"];
         let got = fitted_names(names.into_iter(), 12.0, 100.0);
         assert!(got[0].ends_with("#1") && got[1].ends_with("#2"), "{got:?}");
         assert!(got[..2].iter().all(|name| width(name, 12.0, Weight::Regular) <= 100.0), "{got:?}");
