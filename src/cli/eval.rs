@@ -1,25 +1,39 @@
 //! `veridiff eval`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 
 use super::{
-    Outcome, UsageError,
+    Outcome, UsageError, note,
     rows::{FigureArgs, RowArgs, print},
 };
 use crate::{
     Error,
     detector::{
-        Detector, EvalSettings, Evaluation, LabelledRows, NamedSet, StepDirection, apply_detector, best_features,
-        coefficients, compare_sets, evaluate, evaluate_stepwise, joint_distribution, labelled_rows, standard_sets,
-        top_overlap,
+        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, NamedSet, StepDirection, apply_detector,
+        best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise, joint_distribution,
+        labelled_rows, standard_sets, top_overlap,
     },
-    report::tables::{Format, evaluation_page, note_lines},
+    report::{
+        figures::COLUMNS,
+        folder::{report_files, write_report},
+        tables::{Format, evaluation_page, note_lines},
+    },
+    table::Table,
 };
 
 /// Bins along each axis of a joint distribution.
 const JOINT_BINS: usize = 20;
+
+/// Metrics in the overlap of a report, as the paper has them.
+const OVERLAP_METRICS: usize = 3;
+
+/// Share of the rows that is a top, as the paper has it.
+const TOP: f64 = 0.25;
+
+/// Most values of a column that a report sorts its rows by without being asked.
+const MOST_VALUES: usize = 60;
 
 /// Arguments of `veridiff eval`.
 #[derive(Debug, clap::Args)]
@@ -49,9 +63,9 @@ pub struct Args {
     /// How far the rows that these features rank highest are the same; without names the best three, of several families
     #[arg(long, value_name = "FEATURE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "")]
     overlap: Option<Vec<String>>,
-    /// Share of the rows that counts as ranked highest
-    #[arg(long, value_name = "SHARE", default_value_t = 0.25, requires = "overlap")]
-    top: f64,
+    /// Share of the rows that counts as ranked highest in an overlap [default: 0.25]
+    #[arg(long, value_name = "SHARE")]
+    top: Option<f64>,
     /// The joint distribution of two features
     #[arg(long, value_name = "X,Y", value_delimiter = ',')]
     joint: Vec<String>,
@@ -61,7 +75,8 @@ pub struct Args {
     /// The same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the tables to this folder too: eval.md, eval.csv, eval.tex, eval.json
+    /// Write the whole report to this folder too: index.html, figures (SVG, PNG), tables (Markdown, CSV, LaTeX, JSON).
+    /// Everything above that it needs is turned on, with these defaults where no choice is made
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -71,11 +86,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
     let table = args.rows.table()?;
     let settings = args.figures.settings();
+    let by = args.columns_to_sort_by(&table)?;
     let rows = match &detector {
-        Some(detector) => {
-            labelled_rows(&table, &detector.feature_names(), &args.by).with_context(|| args.rows.place())?
-        }
-        None => args.rows.labelled(&table, &args.by)?,
+        Some(detector) => labelled_rows(&table, &detector.feature_names(), &by).with_context(|| args.rows.place())?,
+        None => args.rows.labelled(&table, &by)?,
     };
     let evaluation = match &detector {
         Some(detector) => apply_detector(detector, &rows, settings),
@@ -84,66 +98,126 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut evaluation = evaluation.map_err(Error::from).with_context(|| args.rows.place())?;
     args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
     if let Some(folder) = &args.out {
-        write_pages(&evaluation, folder)?;
+        let source = args.rows.input.file_name().unwrap_or(args.rows.input.as_os_str()).to_string_lossy();
+        let files = report_files(&evaluation, &rows, &source)?;
+        write_report(folder, &files)?;
+        note(&format!("written to {}: {} files, to be read from index.html", folder.display(), files.len()));
     }
     let format = if args.json { Format::Json } else { args.format };
     print(&evaluation_page(&evaluation, format))?;
     if format == Format::Csv {
-        warn(&evaluation);
+        note_lines(&evaluation.notes).for_each(|line| note(&line));
     }
     Ok(Outcome::Done)
 }
 
 impl Args {
-    /// The parts of an evaluation that are made only on demand.
+    /// The columns to give figures by: those named, or those of a report that the table has.
+    fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
+        let mut columns = self.by.clone();
+        if self.by.is_empty() && self.out.is_some() {
+            for column in COLUMNS.into_iter().filter(|column| table.column_names().contains(column)) {
+                let mut values = table.strings(column).map_err(Error::from)?;
+                values.sort_unstable();
+                values.dedup();
+                let filled = values.iter().flatten().any(|value| !value.is_empty());
+                if filled && values.len() <= MOST_VALUES {
+                    columns.push(column.to_owned());
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The parts of an evaluation that are made only on demand, of the command line or of the report.
     fn add_what_was_asked_for(
         &self,
         evaluation: &mut Evaluation,
         rows: &LabelledRows,
         settings: EvalSettings,
     ) -> anyhow::Result<()> {
-        let place = || self.rows.place();
-        if !self.compare.is_empty() {
-            let sets = self.sets(rows)?;
-            let comparison = compare_sets(rows, &sets, settings).map_err(Error::from).with_context(place)?;
-            evaluation.comparison = Some(comparison);
+        let report = self.out.is_some();
+        let fitted_here = self.detector.is_none();
+        let sets = if self.compare.is_empty() { standard_sets(&rows.feature_names) } else { self.sets(rows)? };
+        if !self.compare.is_empty() || (report && fitted_here && sets.len() > 1) {
+            let made = compare_sets(rows, &sets, settings);
+            evaluation.comparison = self.made(!self.compare.is_empty(), "comparison of sets", made, evaluation)?;
         }
-        if self.coefficients {
-            let fit = coefficients(rows).map_err(Error::from).with_context(place)?;
-            evaluation.notes.extend(fit.notes());
-            evaluation.coefficients = Some(fit);
+        if self.coefficients || (report && fitted_here) {
+            let fit = self.made(self.coefficients, "table of coefficients", coefficients(rows), evaluation)?;
+            evaluation.notes.extend(fit.iter().flat_map(|fit| fit.notes()));
+            evaluation.coefficients = fit;
         }
-        if let Some(direction) = self.stepwise {
-            let stepwise = evaluate_stepwise(rows, direction, settings).map_err(Error::from).with_context(place)?;
-            let new = stepwise.choice.notes().into_iter().filter(|note| !evaluation.notes.contains(note));
-            let new: Vec<String> = new.collect();
+        let direction = self.stepwise.or((report && fitted_here).then_some(StepDirection::Both));
+        if let Some(direction) = direction {
+            let made = evaluate_stepwise(rows, direction, settings);
+            let stepwise = self.made(self.stepwise.is_some(), "stepwise choice", made, evaluation)?;
+            let notes = stepwise.iter().flat_map(|stepwise| stepwise.choice.notes());
+            let new: Vec<String> = notes.filter(|note| !evaluation.notes.contains(note)).collect();
             evaluation.notes.extend(new);
-            evaluation.stepwise = Some(stepwise);
+            evaluation.stepwise = stepwise;
         }
-        if let Some(names) = &self.overlap {
-            if !(self.top > 0.0 && self.top <= 1.0) {
-                let problem = format!("`--top {}` is no share of the rows", self.top);
-                return Err(UsageError::error(problem, "give a number above 0 and at most 1, such as 0.25"));
-            }
-            let columns = match names.iter().all(String::is_empty) {
-                true => best_features(rows, 3),
-                false => rows.columns(names).map_err(Error::from)?,
-            };
-            if columns.len() > 8 {
-                let problem = format!("`--overlap` names {} features, expected at most 8", columns.len());
-                return Err(UsageError::error(problem, "name the few that matter, with their scorer: `logprob@NAME`"));
-            }
-            evaluation.overlap = Some(top_overlap(rows, &columns, self.top));
+        if let Some(columns) = self.overlap_columns(rows)? {
+            evaluation.overlap = Some(top_overlap(rows, &columns, self.top.unwrap_or(TOP)));
         }
-        if !self.joint.is_empty() {
-            let columns = rows.columns(&self.joint).map_err(Error::from)?;
-            let Ok(pair) = <[usize; 2]>::try_from(columns.as_slice()) else {
-                let problem = format!("`--joint` names {} features, expected two", columns.len());
-                return Err(UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`"));
-            };
+        if let Some(pair) = self.joint_columns(rows)? {
             evaluation.joint = Some(joint_distribution(rows, pair, JOINT_BINS));
         }
         Ok(())
+    }
+
+    /// What was asked for must succeed; what only the report wants becomes a note where it cannot be made.
+    fn made<T>(
+        &self,
+        asked: bool,
+        what: &str,
+        made: Result<T, DetectorError>,
+        evaluation: &mut Evaluation,
+    ) -> anyhow::Result<Option<T>> {
+        match made {
+            Ok(part) => Ok(Some(part)),
+            Err(error) if asked => Err(Error::from(error)).with_context(|| self.rows.place()),
+            Err(error) => {
+                evaluation.notes.push(format!("warning: the report has no {what}: {}", super::one_line(&error)));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The features whose tops are compared, if any are.
+    fn overlap_columns(&self, rows: &LabelledRows) -> anyhow::Result<Option<Vec<usize>>> {
+        let top = self.top.unwrap_or(TOP);
+        if !(top > 0.0 && top <= 1.0) {
+            let problem = format!("`--top {top}` is no share of the rows");
+            return Err(UsageError::error(problem, "give a number above 0 and at most 1, such as 0.25"));
+        }
+        if self.top.is_some() && self.overlap.is_none() && self.out.is_none() {
+            return Err(UsageError::error("`--top` is about an overlap, and none is asked for", "add `--overlap`"));
+        }
+        let named = self.overlap.as_deref().filter(|names| !names.iter().all(String::is_empty));
+        let columns = match named {
+            Some(names) => rows.columns(names).map_err(Error::from)?,
+            None => best_features(rows, OVERLAP_METRICS),
+        };
+        if columns.len() > 8 {
+            let problem = format!("`--overlap` names {} features, expected at most 8", columns.len());
+            return Err(UsageError::error(problem, "name the few that matter, with their scorer: `logprob@NAME`"));
+        }
+        let wanted = self.overlap.is_some() || (self.out.is_some() && columns.len() == OVERLAP_METRICS);
+        Ok(wanted.then_some(columns))
+    }
+
+    /// The two features whose joint distribution is made, if one is.
+    fn joint_columns(&self, rows: &LabelledRows) -> anyhow::Result<Option<[usize; 2]>> {
+        if self.joint.is_empty() {
+            return Ok(best_pair(rows).filter(|_| self.out.is_some()));
+        }
+        let columns = rows.columns(&self.joint).map_err(Error::from)?;
+        let Ok(pair) = <[usize; 2]>::try_from(columns.as_slice()) else {
+            let problem = format!("`--joint` names {} features, expected two", columns.len());
+            return Err(UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`"));
+        };
+        Ok(Some(pair))
     }
 
     /// The sets of features that `--compare` names; the standard ones where it stands alone.
@@ -161,25 +235,5 @@ impl Args {
             sets.push(NamedSet { name: name.trim().to_owned(), columns });
         }
         Ok(sets)
-    }
-}
-
-fn write_pages(evaluation: &Evaluation, folder: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    for (format, name) in
-        [(Format::Md, "eval.md"), (Format::Csv, "eval.csv"), (Format::Latex, "eval.tex"), (Format::Json, "eval.json")]
-    {
-        let path = folder.join(name);
-        std::fs::write(&path, evaluation_page(evaluation, format))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
-    Ok(())
-}
-
-/// CSV has no place for notes.
-#[expect(clippy::print_stderr, reason = "stdout is data")]
-fn warn(evaluation: &Evaluation) {
-    for line in note_lines(&evaluation.notes) {
-        eprintln!("{line}");
     }
 }

@@ -113,6 +113,22 @@ pub fn best_features(rows: &LabelledRows, count: usize) -> Vec<usize> {
     first.into_iter().chain(rest).take(count).collect()
 }
 
+/// The two features to draw together if none are named: one measure under two scorers, the pair whose AUCs over all rows have the
+/// greatest sum, as the paper takes the logits of two models; where there is no such pair, the first two of
+/// [`best_features`]. `None` with fewer than two features.
+pub fn best_pair(rows: &LabelledRows) -> Option<[usize; 2]> {
+    let measure = |column: usize| rows.feature_names[column].split_once('@').map(|(measure, _)| measure);
+    let ranked = best_features(rows, rows.feature_names.len());
+    let auc = |column: usize| roc_auc(&oriented(rows, column).0, &rows.labels).unwrap_or(0.5);
+    let aucs: Vec<f64> = (0..rows.feature_names.len()).map(auc).collect();
+    let pairs = (0..aucs.len()).flat_map(|a| (a + 1..aucs.len()).map(move |b| [a, b]));
+    let alike = pairs.filter(|[a, b]| measure(*a).is_some() && measure(*a) == measure(*b));
+    let sum = |[a, b]: &[usize; 2]| aucs[*a] + aucs[*b];
+    // of equal sums the first pair
+    let best = alike.reduce(|best, pair| if sum(&pair) > sum(&best) { pair } else { best });
+    best.or_else(|| ranked.get(..2).map(|two| [two[0], two[1]]))
+}
+
 /// A column's values, turned so that higher is more often hallucinated over all rows.
 fn oriented(rows: &LabelledRows, column: usize) -> (Vec<f64>, Direction) {
     let values = rows.features.column(column).to_vec();
@@ -270,6 +286,11 @@ mod tests {
         rows.feature_names = ["logprob@m", "entropy@m", "logit@m", "attr_source@m"].map(String::from).to_vec();
         assert_eq!(best_features(&rows, 3), [1, 3, 2]);
         assert_eq!(best_features(&rows, 9).len(), 4);
+        assert_eq!(best_pair(&rows), Some([1, 3]), "no measure has two scorers");
+        rows.feature_names[2] = "logprob@n".into();
+        assert_eq!(best_pair(&rows), Some([0, 2]));
+        rows.feature_names[3] = "entropy@n".into();
+        assert_eq!(best_pair(&rows), Some([0, 2]), "the better of two such pairs");
     }
 
     #[test]

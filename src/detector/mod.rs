@@ -9,6 +9,7 @@
 //! | `curves.rs` | the ROC curve, average precision |
 //! | `calibration.rs` | Brier score, calibration error, reliability bins |
 //! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
+//! | `proportion.rs` | the interval of a share |
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
 //! | `boosted.rs` | gradient-boosted trees as plain arrays |
 //! | `learner.rs` | the one face of the two |
@@ -48,6 +49,7 @@ mod predictions;
 mod provenance;
 mod quantiles;
 mod recalibration;
+mod proportion;
 mod roc;
 mod rows;
 pub mod shipped;
@@ -63,7 +65,7 @@ pub use compare::{
     evaluate_stepwise, standard_sets,
 };
 pub use complementarity::{
-    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, joint_distribution, top_overlap,
+    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, best_pair, joint_distribution, top_overlap,
 };
 pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
 pub use curves::{RocPoint, average_precision, roc_curve};
@@ -82,6 +84,7 @@ pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use provenance::Difference;
 pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use recalibration::{Calibration, CalibrationMethod};
+pub use proportion::proportion_interval;
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};

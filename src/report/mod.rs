@@ -1,6 +1,10 @@
-//! What a person looks at: tables and token-level views.
+//! What a person looks at: tables, pictures, pages and token-level views.
 
 pub mod explain;
+pub mod figures;
 pub mod findings;
+pub mod folder;
+mod page;
+pub mod paper_tables;
 mod statistics;
 pub mod tables;

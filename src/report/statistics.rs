@@ -29,7 +29,7 @@ pub(super) fn grids(evaluation: &Evaluation) -> Vec<Grid> {
 }
 
 /// A p-value, 0 to 1.
-fn p_value(p: Option<f64>) -> String {
+pub(super) fn p_value(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),
         Some(p) if p < 1e-4 => format!("{p:.0e}"),
@@ -51,7 +51,7 @@ fn part(count: usize, whole: usize) -> String {
 }
 
 /// What the detector's own table leaves out: in sample beside out of fold, DeLong's interval, precision, calibration.
-fn quality_grid(evaluation: &Evaluation) -> Grid {
+pub(super) fn quality_grid(evaluation: &Evaluation) -> Grid {
     let scorer = common_scorer(evaluation.predictors.iter().filter_map(|predictor| match predictor.kind {
         PredictorKind::Feature => Some(predictor.name.as_str()),
         PredictorKind::Combination | PredictorKind::Detector => None,
@@ -111,7 +111,7 @@ pub(super) fn legend(evaluation: &Evaluation) -> String {
     text
 }
 
-fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
+pub(super) fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
     let differs = figures.recall.map_or_else(String::new, |test| {
         let rough = if test.smallest_expected < 5.0 { ", rough: few rows" } else { "" };
         format!("; recall differs with p {} (chi-squared {:.1}{rough})", p_value(Some(test.p)), test.chi_squared)
@@ -144,7 +144,7 @@ fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
     grid
 }
 
-fn set_grid(comparison: &Comparison) -> Grid {
+pub(super) fn set_grid(comparison: &Comparison) -> Grid {
     let heads = ["set", "features", "AUC [95%]", "within [95%]", "acc.", "major.", "in sample\nAUC", "\nacc."];
     let mut grid = Grid::new("Sets of features: logistic regression out of fold, and in sample (flattering)", &heads);
     for set in &comparison.sets {
@@ -163,7 +163,7 @@ fn set_grid(comparison: &Comparison) -> Grid {
     grid
 }
 
-fn pair_grid(comparison: &Comparison) -> Grid {
+pub(super) fn pair_grid(comparison: &Comparison) -> Grid {
     let heads = ["pair", "AUC difference", "DeLong [95%]", "bootstrap [95%]", "z", "p", "p (Holm)"];
     let mut grid = Grid::new("Pairs of sets: the same rows and folds, DeLong's paired test with groups", &heads);
     for pair in &comparison.pairs {
@@ -181,7 +181,7 @@ fn pair_grid(comparison: &Comparison) -> Grid {
 }
 
 /// `folds` gives, for a feature, in how many folds it was chosen.
-fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&dyn Fn(&str) -> String>) -> Grid {
+pub(super) fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&dyn Fn(&str) -> String>) -> Grid {
     let scorer = common_scorer(fit.terms.iter().map(|term| term.feature.as_str()));
     let status = match fit.status {
         FitStatus::Converged => "",
@@ -227,7 +227,7 @@ fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&dyn Fn(&str)
     grid
 }
 
-fn step_grid(stepwise: &StepwiseEvaluation) -> Grid {
+pub(super) fn step_grid(stepwise: &StepwiseEvaluation) -> Grid {
     let figure = &stepwise.overall;
     let title = format!(
         "Stepwise by AIC: AUC {} out of fold (chosen anew in each), {} in sample (flattering)",
@@ -248,7 +248,7 @@ fn step_grid(stepwise: &StepwiseEvaluation) -> Grid {
     grid
 }
 
-fn choice_grid(stepwise: &StepwiseEvaluation, n_folds: usize) -> Grid {
+pub(super) fn choice_grid(stepwise: &StepwiseEvaluation, n_folds: usize) -> Grid {
     let folds = |feature: &str| {
         let n = stepwise.chosen.iter().find(|chosen| chosen.feature == feature).map_or(0, |chosen| chosen.n_folds);
         format!("{n} of {n_folds}")
@@ -256,7 +256,7 @@ fn choice_grid(stepwise: &StepwiseEvaluation, n_folds: usize) -> Grid {
     coefficient_grid("The chosen features", &stepwise.choice.fit, Some(&folds))
 }
 
-fn overlap_grid(overlap: &Overlap) -> Grid {
+pub(super) fn overlap_grid(overlap: &Overlap) -> Grid {
     let scorer = common_scorer(overlap.metrics.iter().map(|metric| metric.feature.as_str()));
     let title = format!(
         "Rows ranked in the top {:.0}% by each feature: {} of {} rows in at least one",
@@ -279,7 +279,7 @@ fn overlap_grid(overlap: &Overlap) -> Grid {
     grid
 }
 
-fn joint_grid(joint: &JointDistribution) -> Grid {
+pub(super) fn joint_grid(joint: &JointDistribution) -> Grid {
     let correlation = joint.correlation.map_or_else(
         || "one does not vary".to_owned(),
         |Correlation { r, p, .. }| format!("r {r:+.3}, p {}", p_value(p)),

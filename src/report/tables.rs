@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 /// A table of text: a title, column heads and rows of equal width. The first column is aligned left, the others right.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grid {
     title: String,
     /// A line feed breaks a head in two where the format allows.
@@ -112,7 +112,7 @@ pub fn printable(text: &str) -> String {
     })
 }
 
-fn latex_escaped(text: &str) -> String {
+pub(super) fn latex_escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut out, c| {
         match c {
             '\\' => out.push_str("\\textbackslash{}"),
@@ -120,6 +120,8 @@ fn latex_escaped(text: &str) -> String {
             '^' => out.push_str("\\textasciicircum{}"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
             '±' => out.push_str("$\\pm$"),
+            'χ' => out.push_str("$\\chi$"),
+            '²' => out.push_str("$^2$"),
             '−' => out.push_str("$-$"),
             c => out.push(c),
         }
@@ -155,7 +157,7 @@ fn sign(direction: Option<Direction>) -> &'static str {
     }
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("figures and names always serialise");
     text.push('\n');
     text
@@ -178,21 +180,20 @@ pub fn evaluation_page(evaluation: &Evaluation, format: Format) -> String {
     let mut grids = vec![predictor_grid(evaluation), generator_grid(evaluation)];
     grids.extend(statistics::grids(evaluation));
     let grids = grids.iter().filter(|grid| !grid.is_empty());
-    let legend = |evaluation| legend(evaluation) + &statistics::legend(evaluation);
     match format {
         Format::Json => json(evaluation),
         Format::Csv => evaluation_csv(evaluation),
         Format::Text => {
             let mut page = grids.map(Grid::to_text).collect::<Vec<_>>().join("\n");
             page.push('\n');
-            for line in legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
+            for line in whole_legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
                 let _ = writeln!(page, "{line}");
             }
             page
         }
         Format::Md => {
             let mut page = grids.map(Grid::to_markdown).collect::<Vec<_>>().join("\n");
-            let _ = write!(page, "\n{}", legend(evaluation));
+            let _ = write!(page, "\n{}", whole_legend(evaluation));
             for note in note_lines(&evaluation.notes) {
                 let _ = write!(page, "\n- {note}");
             }
@@ -201,7 +202,7 @@ pub fn evaluation_page(evaluation: &Evaluation, format: Format) -> String {
         }
         Format::Latex => {
             let mut page = grids.map(Grid::to_latex).collect::<Vec<_>>().join("\n");
-            for line in legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
+            for line in whole_legend(evaluation).lines().map(str::to_owned).chain(note_lines(&evaluation.notes)) {
                 let _ = writeln!(page, "% {line}");
             }
             page
@@ -215,6 +216,11 @@ pub fn note_lines(notes: &[String]) -> impl Iterator<Item = String> {
         let note = printable(note);
         if note.starts_with("warning:") { note } else { format!("note: {note}") }
     })
+}
+
+/// What the heads of all tables mean, and how figures were made.
+pub(super) fn whole_legend(evaluation: &Evaluation) -> String {
+    legend(evaluation) + &statistics::legend(evaluation)
 }
 
 fn legend(evaluation: &Evaluation) -> String {
@@ -233,7 +239,7 @@ fn legend(evaluation: &Evaluation) -> String {
     )
 }
 
-fn predictor_grid(evaluation: &Evaluation) -> Grid {
+pub(super) fn predictor_grid(evaluation: &Evaluation) -> Grid {
     let features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature);
     let scorer = common_scorer(features.map(|p| p.name.as_str()));
     let mut title = format!(
@@ -275,7 +281,7 @@ fn predictor_grid(evaluation: &Evaluation) -> Grid {
 }
 
 /// The last predictor (the combination, or the detector) by generator.
-fn generator_grid(evaluation: &Evaluation) -> Grid {
+pub(super) fn generator_grid(evaluation: &Evaluation) -> Grid {
     let Some(predictor) = evaluation.predictors.last() else { return Grid::new("", &[]) };
     let title = match predictor.kind {
         PredictorKind::Detector => "The detector, by generator".to_owned(),
@@ -411,7 +417,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// RFC 4180 quoting.
-fn csv_quoted(cell: &str) -> String {
+pub(super) fn csv_quoted(cell: &str) -> String {
     let cell = printable(cell);
     if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }

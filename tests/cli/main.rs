@@ -7,6 +7,7 @@ mod encoder_decoder;
 mod evidence;
 mod explain;
 mod references;
+mod report;
 mod resume;
 mod verbs;
 
