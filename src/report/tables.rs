@@ -155,7 +155,7 @@ fn sign(direction: Option<Direction>) -> &'static str {
     }
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("figures and names always serialise");
     text.push('\n');
     text
@@ -411,7 +411,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// RFC 4180 quoting.
-fn csv_quoted(cell: &str) -> String {
+pub(super) fn csv_quoted(cell: &str) -> String {
     let cell = printable(cell);
     if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
