@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::{
-    Outcome, UsageError,
+    Outcome, UsageError, notebook,
     rows::{FigureArgs, RowArgs, print},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         top_overlap,
     },
     report::tables::{Format, evaluation_page, note_lines},
+    table::Table,
 };
 
 /// Bins along each axis of a joint distribution.
@@ -64,6 +65,9 @@ pub struct Args {
     /// Write the tables to this folder too: eval.md, eval.csv, eval.tex, eval.json
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write a Jupyter notebook (.ipynb) that draws every table and figure anew, and beside it the predictions it reads
+    #[arg(long, value_name = "FILE", conflicts_with = "detector")]
+    notebook: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -85,6 +89,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
     if let Some(folder) = &args.out {
         write_pages(&evaluation, folder)?;
+    }
+    if let Some(path) = &args.notebook {
+        args.write_notebook(path, &table, &rows, settings)?;
     }
     let format = if args.json { Format::Json } else { args.format };
     print(&evaluation_page(&evaluation, format))?;
@@ -144,6 +151,33 @@ impl Args {
             evaluation.joint = Some(joint_distribution(rows, pair, JOINT_BINS));
         }
         Ok(())
+    }
+
+    /// The notebook shows what was asked for here, and chooses where nothing was.
+    fn write_notebook(
+        &self,
+        path: &Path,
+        table: &Table,
+        rows: &LabelledRows,
+        settings: EvalSettings,
+    ) -> anyhow::Result<()> {
+        let columns = |names: &[String]| match names.iter().all(String::is_empty) {
+            true => Ok(Vec::new()),
+            false => rows.columns(names).map_err(Error::from),
+        };
+        notebook::write(notebook::Request {
+            path,
+            input: &self.rows.input,
+            table,
+            clauses: &self.rows.clauses,
+            rows,
+            settings,
+            sets: self.sets(rows)?,
+            stepwise: self.stepwise,
+            overlap: columns(self.overlap.as_deref().unwrap_or_default())?,
+            top: self.top,
+            joint: columns(&self.joint)?,
+        })
     }
 
     /// The sets of features that `--compare` names; the standard ones where it stands alone.

@@ -17,6 +17,7 @@ mod explain;
 mod fit;
 mod merge;
 mod models;
+mod notebook;
 mod parts;
 mod prevalence;
 mod progress;

@@ -14,6 +14,7 @@
 //! | `stepwise.rs` | choice of features by Akaike's criterion |
 //! | `distributions.rs`, `cholesky.rs` | what these stand on |
 //! | `predictions.rs` | scores of rows that were not trained on, and every figure of them |
+//! | `out_of_fold.rs` | folds and those scores as data |
 //! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
 //! | `complementarity.rs` | whether features flag the same rows |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
@@ -34,6 +35,7 @@ mod evaluate;
 mod folds;
 mod logistic;
 mod maximum_likelihood;
+mod out_of_fold;
 mod predictions;
 mod roc;
 mod rows;
@@ -61,6 +63,7 @@ pub use evaluate::{
 pub use folds::{Groups, grouped_folds};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
+pub use out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};

@@ -2,5 +2,6 @@
 
 pub mod annotation;
 pub mod explanation;
+pub mod notebook;
 mod statistics;
 pub mod tables;

@@ -98,7 +98,7 @@ pub fn sample_page(session: &Session, earlier: &[Earlier], columns: Option<usize
         session.n_answered(),
         session.round(),
         sample.task,
-        printable(&sample.id)
+        printable(&blind(sample))
     );
     let rule = columns.map_or(0, |columns| columns.saturating_sub(width(&place)));
     styled(&mut page, bold, &(place + &"─".repeat(rule)));
@@ -112,12 +112,21 @@ pub fn sample_page(session: &Session, earlier: &[Earlier], columns: Option<usize
     if let Some(reference) = sample.reference() {
         prose(&mut page, "The reference, by a person", reference, columns);
     }
+    page.push('\n');
     for Earlier { who, outcome, note } in earlier {
         let note = note.as_ref().map_or(String::new(), |note| format!(" ({})", printable(note)));
         styled(&mut page, dim, &format!("{}: {outcome}{note}", printable(who)));
         page.push('\n');
     }
     page
+}
+
+/// The sample's id without the generator's name, which ids often hold: who wrote the text must not sway the answer.
+fn blind(sample: &Sample) -> String {
+    match sample.generator.as_deref().filter(|generator| !generator.is_empty()) {
+        Some(generator) => sample.id.replace(generator, "…"),
+        None => sample.id.clone(),
+    }
 }
 
 fn diff_lines(page: &mut String, sample: &Sample, columns: Option<usize>) {
@@ -171,7 +180,6 @@ fn prose(page: &mut String, heading: &str, text: &str, columns: Option<usize>) {
             let _ = writeln!(page, "  {}", piece.trim_end());
         }
     }
-    page.push('\n');
 }
 
 /// The open question with its answers and the keys that always work.
@@ -242,6 +250,7 @@ mod tests {
     fn nothing_in_a_sample_drives_the_terminal() {
         assert_eq!(shown("\ta\tb"), "    a   b");
         assert_eq!(shown("a\u{1b}[2Jb\r\u{202e}\u{7}"), "a\\u{1b}[2Jb\\r\\u{202e}\\u{7}");
+        assert_eq!(blind(&Sample { generator: Some("knn".into()), ..Sample::new("py-1-knn", "+a", "t") }), "py-1-…");
         let mut sample = Sample::new("a\u{1b}[1m", "@@ -1 +1 @@\n-a\u{1b}[31m\n+\u{202e}b", "</script>\u{1b}]0;x\u{7}");
         sample.reference = Some("r\u{9b}1m".into());
         let session = Session::new("ann", 1, vec![&sample], &[]);
