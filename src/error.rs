@@ -1,8 +1,8 @@
 //! The crate's error: one variant per area, each area's own enum beside the code that raises it.
 
 use crate::{
-    detector::DetectorError, diff::DiffError, model::ModelError, plan::PlanError, prompt::PromptError,
-    sample::SampleError, table::TableError, tokens::TokensError,
+    annotation::AnnotationError, detector::DetectorError, diff::DiffError, model::ModelError, plan::PlanError,
+    prompt::PromptError, sample::SampleError, table::TableError, tokens::TokensError,
 };
 
 /// A result whose error is [`Error`].
@@ -37,6 +37,9 @@ pub enum Error {
     /// A detector that cannot be fitted, read or applied.
     #[error(transparent)]
     Detector(#[from] DetectorError),
+    /// Samples that cannot be annotated, or an annotation file that cannot be used.
+    #[error(transparent)]
+    Annotation(#[from] AnnotationError),
     /// A tensor operation failed: a fault of ours or of the device, not of the input.
     #[error("tensor operation failed")]
     Tensor(#[source] candle_core::Error),
@@ -61,6 +64,7 @@ impl Error {
             Error::Plan(e) => e.hint(),
             Error::Table(e) => e.hint(),
             Error::Detector(e) => e.hint(),
+            Error::Annotation(e) => e.hint(),
             Error::Tensor(_) => None,
         }
     }

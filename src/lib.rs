@@ -11,6 +11,7 @@
 //! do no input or output and print nothing; the command line computes nothing.
 
 pub mod aggregate;
+pub mod annotation;
 pub mod attribution;
 pub mod batch;
 pub mod check;

@@ -193,15 +193,6 @@ pub fn encode_prompt(
     if ids.is_empty() { Err(TokensError::NoTokens { part: "prompt" }) } else { Ok(ids) }
 }
 
-/// The tokenizer, set to read special-token text as the options say.
-fn reading<'t>(tokenizer: &'t Tokenizer, options: &EncodeOptions) -> Cow<'t, Tokenizer> {
-    let mut tokenizer = Cow::Borrowed(tokenizer);
-    if tokenizer.get_encode_special_tokens() == options.parse_special {
-        tokenizer.to_mut().set_encode_special_tokens(!options.parse_special);
-    }
-    tokenizer
-}
-
 /// Segments, changed marks and lines from the spans.
 fn annotate(
     prompt: Prompt,

@@ -1,11 +1,11 @@
 //! `veridiff eval`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use super::{
-    Outcome, UsageError, note,
+    Outcome, UsageError, note, notebook,
     rows::{FigureArgs, RowArgs, print},
 };
 use crate::{
@@ -79,6 +79,9 @@ pub struct Args {
     /// Everything above that it needs is turned on, with these defaults where no choice is made
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write a Jupyter notebook (.ipynb) that draws every table and figure anew, and beside it the predictions it reads
+    #[arg(long, value_name = "FILE", conflicts_with = "detector")]
+    notebook: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -102,6 +105,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         let files = report_files(&evaluation, &rows, &source)?;
         write_report(folder, &files)?;
         note(&format!("written to {}: {} files, to be read from index.html", folder.display(), files.len()));
+    }
+    if let Some(path) = &args.notebook {
+        args.write_notebook(path, &table, &rows, settings)?;
     }
     let format = if args.json { Format::Json } else { args.format };
     print(&evaluation_page(&evaluation, format))?;
@@ -218,6 +224,33 @@ impl Args {
             return Err(UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`"));
         };
         Ok(Some(pair))
+    }
+
+    /// The notebook shows what was asked for here, and chooses where nothing was.
+    fn write_notebook(
+        &self,
+        path: &Path,
+        table: &Table,
+        rows: &LabelledRows,
+        settings: EvalSettings,
+    ) -> anyhow::Result<()> {
+        let columns = |names: &[String]| match names.iter().all(String::is_empty) {
+            true => Ok(Vec::new()),
+            false => rows.columns(names).map_err(Error::from),
+        };
+        notebook::write(notebook::Request {
+            path,
+            input: &self.rows.input,
+            table,
+            clauses: &self.rows.clauses,
+            rows,
+            settings,
+            sets: self.sets(rows)?,
+            stepwise: self.stepwise,
+            overlap: columns(self.overlap.as_deref().unwrap_or_default())?,
+            top: self.top.unwrap_or(TOP),
+            joint: columns(&self.joint)?,
+        })
     }
 
     /// The sets of features that `--compare` names; the standard ones where it stands alone.

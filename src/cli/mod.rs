@@ -6,6 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::report::tables::printable;
 
+mod agree;
+mod annotate;
 mod change;
 mod check;
 mod completions;
@@ -17,7 +19,9 @@ mod explain;
 mod fit;
 mod merge;
 mod models;
+mod notebook;
 mod parts;
+mod prevalence;
 mod progress;
 mod references;
 mod rows;
@@ -57,6 +61,12 @@ enum Command {
     Fit(fit::Args),
     /// Print ROC-AUC tables for a labelled feature table
     Eval(eval::Args),
+    /// Label samples by hand along a decision tree, in the terminal
+    Annotate(Box<annotate::Args>),
+    /// Compare annotators: Cohen's kappa, disagreements; write what they agree on as labels
+    Agree(agree::Args),
+    /// Count hallucinations by type and generator in annotation files
+    Prevalence(prevalence::Args),
     /// Join the tables of several shards into one
     Merge(merge::Args),
     /// List, fetch and describe models
@@ -77,6 +87,9 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Eval(args) => eval::run(args),
+        Command::Annotate(args) => annotate::run(*args),
+        Command::Agree(args) => agree::run(args),
+        Command::Prevalence(args) => prevalence::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),

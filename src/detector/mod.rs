@@ -17,6 +17,7 @@
 //! | `stepwise.rs` | choice of features by Akaike's criterion |
 //! | `distributions.rs`, `cholesky.rs` | what these stand on |
 //! | `predictions.rs` | scores of rows that were not trained on, and every figure of them |
+//! | `out_of_fold.rs` | folds and those scores as data |
 //! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
 //! | `complementarity.rs` | whether features flag the same rows |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
@@ -45,11 +46,12 @@ mod folds;
 mod learner;
 mod logistic;
 mod maximum_likelihood;
+mod out_of_fold;
 mod predictions;
+mod proportion;
 mod provenance;
 mod quantiles;
 mod recalibration;
-mod proportion;
 mod roc;
 mod rows;
 pub mod shipped;
@@ -80,11 +82,12 @@ pub use folds::{Groups, grouped_folds};
 pub use learner::{Fitted, Learner};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
+pub use out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
+pub use proportion::proportion_interval;
 pub use provenance::Difference;
 pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use recalibration::{Calibration, CalibrationMethod};
-pub use proportion::proportion_interval;
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};

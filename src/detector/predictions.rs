@@ -112,7 +112,7 @@ pub(super) struct Predictions {
     /// The columns that entered, of every split one after another.
     pub(super) chosen: Vec<usize>,
     /// Scores and verdicts of the same rows by the predictor trained on all rows.
-    in_sample: Option<(Vec<f64>, Vec<bool>)>,
+    pub(super) in_sample: Option<(Vec<f64>, Vec<bool>)>,
 }
 
 /// What training on one split gave for its test rows.

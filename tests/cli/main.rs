@@ -1,5 +1,6 @@
 //! The program as its users meet it: exit status, stdout and stderr together, in a fresh folder, offline.
 
+mod annotate;
 mod bad_input;
 mod batch;
 mod check;
