@@ -110,10 +110,9 @@ fn name_of(column: &str) -> &str {
 }
 
 /// Settings that must be equal for features to be comparable, beside the model's own.
-const BINDING: [&str; 10] = [
+const BINDING: [&str; 9] = [
     "template_sha256",
     "targets",
-    "changed_rule",
     "parse_special",
     "attributed_fn",
     "fold",
