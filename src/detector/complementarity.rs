@@ -113,9 +113,9 @@ pub fn best_features(rows: &LabelledRows, count: usize) -> Vec<usize> {
     first.into_iter().chain(rest).take(count).collect()
 }
 
-/// The two features to draw together if none are named: one measure under two scorers, the pair whose AUCs over all rows have the
-/// greatest sum, as the paper takes the logits of two models; where there is no such pair, the first two of
-/// [`best_features`]. `None` with fewer than two features.
+/// The two features to draw together if none are named: one measure under two scorers, the pair whose AUCs over all
+/// rows have the greatest sum, as the paper takes the logits of two models; where there is no such pair, the first two
+/// of [`best_features`]. `None` with fewer than two features.
 pub fn best_pair(rows: &LabelledRows) -> Option<[usize; 2]> {
     let measure = |column: usize| rows.feature_names[column].split_once('@').map(|(measure, _)| measure);
     let ranked = best_features(rows, rows.feature_names.len());

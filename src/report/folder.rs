@@ -128,8 +128,8 @@ fn figures_tex(sections: &[Section]) -> String {
     text
 }
 
-/// Writes the files into a folder, which is made where it is missing. Each takes its place in one step, over a file of the
-/// same name; the page comes last, so that it never shows figures that are not there yet.
+/// Writes the files into a folder, which is made where it is missing. Each takes its place in one step, over a file of
+/// the same name; the page comes last, so that it never shows figures that are not there yet.
 ///
 /// # Errors
 /// [`ReportError::Folder`] and [`ReportError::Write`].

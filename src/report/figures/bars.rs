@@ -32,7 +32,8 @@ const ROW_HEIGHT: f64 = 34.0;
 const PLOT_WIDTH: f64 = 240.0;
 const COLUMN_WIDTH: f64 = 58.0;
 
-/// Draws, for each value, its share of the labelled hallucinations and its share of those found, with the counts beside.
+/// Draws, for each value, its share of the labelled hallucinations and its share of those found, with the counts
+/// beside.
 pub fn draw(values: &[Value]) -> Canvas {
     let names = fitted_names(values.iter().map(|value| value.name.as_str()), BODY, 200.0);
     let left = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max) + 10.0;
@@ -141,8 +142,8 @@ pub fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Fig
         format!(" Whether recall differs: χ² = {:.1}, {} degrees of freedom, {p}{rough}.", test.chi_squared, test.df)
     });
     let caption = format!(
-        "Distribution over {} of the rows labelled hallucinated, and of those among them that the {} calls hallucinated; \
-         beside the bars the counts (called: rightly or not) and the recall. {} {}{note}{test}",
+        "Distribution over {} of the rows labelled hallucinated, and of those among them that the {} calls \
+         hallucinated; beside the bars the counts (called: rightly or not) and the recall. {} {}{note}{test}",
         figures.column,
         if detector { "detector" } else { "combination" },
         describe::sample(evaluation),

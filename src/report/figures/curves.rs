@@ -222,8 +222,8 @@ pub fn calibration(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
     {
         subtitle += &format!("; Brier {brier:.3} (base rate {brier_base_rate:.3}), ECE {ece_equal_mass:.3}");
         scores = format!(
-            "Brier score {brier:.3} (answering the share of all rows: {brier_base_rate:.3}); expected calibration error \
-             {ece_equal_mass:.3} in bins of equally many rows, {ece_equal_width:.3} in bins of equal width. "
+            "Brier score {brier:.3} (answering the share of all rows: {brier_base_rate:.3}); expected calibration \
+             error {ece_equal_mass:.3} in bins of equally many rows, {ece_equal_width:.3} in bins of equal width. "
         );
     }
     let caption = format!(

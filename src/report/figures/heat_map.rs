@@ -1,5 +1,5 @@
-//! Metrics by generators as coloured cells with their numbers: ROC-AUC (the paper's figures 2 and 3) and the correlation with
-//! the labels (6 and 7).
+//! Metrics by generators as coloured cells with their numbers: ROC-AUC (the paper's figures 2 and 3) and the
+//! correlation with the labels (6 and 7).
 
 use super::{
     Figure, LeftOut,
@@ -197,9 +197,9 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         HeatMap { columns: columns(evaluation), bands, scale, legend: "ROC-AUC; 0.50 is chance".into(), signed: false };
     let caption = format!(
         "ROC-AUC of each metric, and of the logistic regression over all of them, over all rows and within each \
-         generator. {} {} A metric is turned so that it points to hallucinations on the training folds (sign: + higher, \
-         − lower, ± the folds disagree), so a value below 0.5 in a column means that it points the other way there. \
-         Intervals are in the tables and under the pointer.",
+         generator. {} {} A metric is turned so that it points to hallucinations on the training folds (sign: + \
+         higher, − lower, ± the folds disagree), so a value below 0.5 in a column means that it points the other way \
+         there. Intervals are in the tables and under the pointer.",
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );

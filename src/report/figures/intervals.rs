@@ -123,9 +123,9 @@ pub fn aucs(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         return Err(LeftOut::new(title, "no predictor has an AUC"));
     }
     let caption = format!(
-        "ROC-AUC over all rows: logistic regressions over sets of metrics (bold; in brackets how many metrics), with the \
-         figure in sample beside the one out of fold, and every single metric. {} {} {} A metric is turned so that it \
-         points to hallucinations on the training folds; if the folds disagree its AUC may be below 0.5.",
+        "ROC-AUC over all rows: logistic regressions over sets of metrics (bold; in brackets how many metrics), with \
+         the figure in sample beside the one out of fold, and every single metric. {} {} {} A metric is turned so that \
+         it points to hallucinations on the training folds; if the folds disagree its AUC may be below 0.5.",
         describe::sample(evaluation),
         describe::procedure(evaluation),
         describe::intervals(evaluation),

@@ -177,8 +177,8 @@ pub fn distribution(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         " They have no unit in common, so there is no diagonal.".to_owned()
     };
     let drawn = if joint.points.len() > MOST_POINTS {
-        "squares are bins, their area the number of rows, their colour the share that is hallucinated (the middle colour \
-         is the share of all rows)"
+        "squares are bins, their area the number of rows, their colour the share that is hallucinated (the middle \
+         colour is the share of all rows)"
     } else {
         "each row is a point, filled if hallucinated"
     };

@@ -14,8 +14,8 @@
 //! | `bars.rs` | hallucinations by type, by language, by any column |
 //! | `png.rs` | SVG to pixels |
 //!
-//! Each kind has a `draw` from plain data, and a function that takes that data out of an [`Evaluation`] or says why there is
-//! no picture.
+//! Each kind has a `draw` from plain data, and a function that takes that data out of an [`Evaluation`] or says why
+//! there is no picture.
 
 mod axis;
 mod bars;
@@ -91,7 +91,8 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// Every picture that the evaluation has data for, by section, and those it has none for. `rows` are the rows evaluated.
+/// Every picture that the evaluation has data for, by section, and those it has none for. `rows` are the rows
+/// evaluated.
 pub fn figures(evaluation: &Evaluation, rows: &LabelledRows) -> (Vec<Section>, Vec<LeftOut>) {
     let columns = evaluation.predictors.last().map_or(&[][..], |predictor| &predictor.by);
     let mut by_columns: Vec<Result<Figure, LeftOut>> =

@@ -170,9 +170,9 @@ pub fn top(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         _ => "Each column is one combination of metrics, marked by dots; combinations without rows are left out.",
     };
     let caption = format!(
-        "Rows that each metric ranks in its top {percent:.0}%, at the end that is more often hallucinated over all rows; \
-         rows equal to the last belong to it too. Numbers: rows in exactly these tops, and the share of them that is \
-         hallucinated (of all rows {}). {shape} {} Nothing is trained.",
+        "Rows that each metric ranks in its top {percent:.0}%, at the end that is more often hallucinated over all \
+         rows; rows equal to the last belong to it too. Numbers: rows in exactly these tops, and the share of them \
+         that is hallucinated (of all rows {}). {shape} {} Nothing is trained.",
         share(overlap.n_positive, overlap.n),
         describe::sample(evaluation),
     );

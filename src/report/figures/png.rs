@@ -47,8 +47,8 @@ pub enum PngError {
     },
 }
 
-/// The picture at 300 pixels an inch, as PNG; less if a side would be longer than 12,000 pixels. Fonts of the system play no
-/// part: letters that the bundled font lacks become boxes.
+/// The picture at 300 pixels an inch, as PNG; less if a side would be longer than 12,000 pixels. Fonts of the system
+/// play no part: letters that the bundled font lacks become boxes.
 ///
 /// # Errors
 /// [`PngError`]; only if `svg` is not of this crate.

@@ -1,4 +1,5 @@
-//! Every picture from small data: what is in it, that no text is cut off or covers another, that hostile names stay text.
+//! Every picture from small data: what is in it, that no text is cut off or covers another, that hostile names stay
+//! text.
 
 use ndarray::Array2;
 use roxmltree::{Document, Node};
@@ -81,7 +82,8 @@ fn own_text(node: Node<'_, '_>) -> String {
         .to_owned()
 }
 
-/// A line of text as a box in the frame that is turned with it: angle, left, top, right, bottom, and its corners unturned.
+/// A line of text as a box in the frame that is turned with it: angle, left, top, right, bottom, and its corners
+/// unturned.
 struct Placed {
     text: String,
     angle: f64,

@@ -1,7 +1,7 @@
 //! Colours and type of every picture.
 //!
-//! Ink, rules and series carry a class beside their colour: on its own a picture is dark on white, for print, and a page that
-//! holds it may recolour it for a dark screen. Cells of heat maps carry none: their colour is the datum.
+//! Ink, rules and series carry a class beside their colour: on its own a picture is dark on white, for print, and a
+//! page that holds it may recolour it for a dark screen. Cells of heat maps carry none: their colour is the datum.
 
 /// Families to try, first the one that is measured and drawn in PNG; the next have its widths.
 pub const FONT_FAMILY: &str = "Arimo, Arial, 'Liberation Sans', Helvetica, sans-serif";
@@ -38,8 +38,8 @@ pub enum Tone {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
-/// Categories that people tell apart whatever their colour vision: the set of Okabe and Ito (2008), without its black and
-/// yellow, which vanish on black and white paper.
+/// Categories that people tell apart whatever their colour vision: the set of Okabe and Ito (2008), without its black
+/// and yellow, which vanish on black and white paper.
 pub const SERIES: [Colour; 6] = [
     Colour(0x00, 0x72, 0xb2), // blue
     Colour(0xd5, 0x5e, 0x00), // vermilion
@@ -134,8 +134,9 @@ impl Colour {
     }
 }
 
-/// Blue through near-white to orange: a value below, at or above a centre. Both arms darken evenly, so that the distance
-/// from the centre survives any colour vision; which arm it is survives all but a grey print, for which cells hold numbers.
+/// Blue through near-white to orange: a value below, at or above a centre. Both arms darken evenly, so that the
+/// distance from the centre survives any colour vision; which arm it is survives all but a grey print, for which cells
+/// hold numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Diverging {
     /// The value that is neither.

@@ -1,7 +1,8 @@
 //! How wide text is, and text made to fit.
 //!
-//! Widths are those of the bundled font, Arimo, which are Arial's, Helvetica's and Liberation Sans's too: a picture is laid
-//! out alike wherever one of these is found. The bundled file has no kerning, so a text is as wide as its letters together.
+//! Widths are those of the bundled font, Arimo, which are Arial's, Helvetica's and Liberation Sans's too: a picture is
+//! laid out alike wherever one of these is found. The bundled file has no kerning, so a text is as wide as its letters
+//! together.
 
 use std::sync::LazyLock;
 
