@@ -96,7 +96,12 @@ mod tests {
             n_incomplete: 0,
             ungrouped: false,
         };
-        let settings = EvalSettings { n_folds: 4, l2: 1.0, bootstrap: Bootstrap { n_resamples: 0, seed: 3 } };
+        let settings = EvalSettings {
+            n_folds: 4,
+            l2: 1.0,
+            learner: crate::detector::Learner::Logistic,
+            bootstrap: Bootstrap { n_resamples: 0, seed: 3 },
+        };
         let sets =
             [NamedSet { name: "both".into(), columns: vec![0, 1] }, NamedSet { name: "b".into(), columns: vec![1] }];
         let got = fold_scores(&rows, &sets, Some(StepDirection::Both), settings).unwrap();

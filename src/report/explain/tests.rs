@@ -78,6 +78,9 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         counted: vec![true; n_response],
         matrix: Some(matrix),
         aggregates: Some(aggregates),
+        shape: None,
+        contrast: None,
+        lines: None,
         elapsed: Duration::from_millis(3),
     };
     (Sample::new("a-1", &diff, &text), m)

@@ -47,7 +47,12 @@ fn rows(n: usize, names: &[&str], n_generators: usize) -> LabelledRows {
 }
 
 fn evaluated(rows: &LabelledRows) -> Evaluation {
-    let settings = EvalSettings { n_folds: 3, l2: 1.0, bootstrap: Bootstrap { n_resamples: 20, seed: 0 } };
+    let settings = EvalSettings {
+        n_folds: 3,
+        l2: 1.0,
+        learner: crate::detector::Learner::Logistic,
+        bootstrap: Bootstrap { n_resamples: 20, seed: 0 },
+    };
     let mut evaluation = evaluate(rows, settings).unwrap();
     evaluation.overlap = Some(top_overlap(rows, &best_features(rows, 3), 0.25));
     evaluation.joint = best_pair(rows).map(|pair| joint_distribution(rows, pair, 20));
