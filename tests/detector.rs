@@ -480,7 +480,7 @@ fn eval_prints_a_table_that_fits_and_the_same_as_data() {
     for needle in ["240 rows", "40 groups", "within", "major.", "combination", "mean of 3", "left out"] {
         assert!(text.contains(needle), "no `{needle}` in:\n{text}");
     }
-    let json = place.ok("eval --input table.csv --bootstrap 100 --seed 3 --json");
+    let json = place.ok("eval --input table.csv --bootstrap 100 --seed 3 --json --out again");
     assert_eq!(json, std::fs::read_to_string(place.path("tables/eval.json")).unwrap(), "the same seed, the same bytes");
     let data: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(data["predictors"].as_array().unwrap().len(), 4);

@@ -318,7 +318,9 @@ mod tests {
         let labels = [true, false, true, false, true, false, true, false];
         let folds = [0, 0, 0, 0, 1, 1, 1, 1];
         let operation = Operation::out_of_fold(DecisionRule::Accuracy, (&p, &labels), &folds, 2);
-        assert_eq!(operation.n_supported_right, 0, "{operation:?}");
+        // fold 0 has learnt to flag nothing, and fold 1 to flag what is right in it
+        assert_eq!((operation.n_unsupported, operation.n_unsupported_right), (2, 0), "{operation:?}");
+        assert_eq!((operation.n_supported, operation.n_supported_right), (6, 2), "{operation:?}");
         assert_eq!((operation.n, operation.n_positive), (8, 4));
     }
 }

@@ -128,7 +128,7 @@ fn names_that_do_not_exist_list_those_that_do() {
     for (args, says) in [
         (
             "--features entropi",
-            "unknown feature `entropi`; families: uncertainty, attribution, similarity, reference; features: logprob",
+            "unknown feature `entropi`; families: uncertainty, attribution, similarity, reference, shape",
         ),
         ("--fold l3", "unknown fold `l3`; one of l2, dot, abs_dot"),
         ("--attributed-fn p", "unknown attributed function `p`; one of probability, logit, log-prob"),

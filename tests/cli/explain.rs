@@ -75,7 +75,9 @@ fn a_detector_judges_and_its_training_rows_are_the_measure() {
     let sum: f64 = features.iter().filter_map(|feature| feature["contribution"].as_f64()).sum();
     let log_odds = number(&verdict["log_odds"]);
     assert!((number(&verdict["intercept"]) + sum - log_odds).abs() < 1e-9);
-    assert!((1.0 / (1.0 + (-log_odds).exp()) - number(&verdict["p_hallucination"])).abs() < 1e-12);
+    let calibration = &file["calibration"];
+    let calibrated = number(&calibration["slope"]) * log_odds + number(&calibration["intercept"]);
+    assert!((1.0 / (1.0 + (-calibrated).exp()) - number(&verdict["p_hallucination"])).abs() < 1e-12);
     assert!(verdict["detector_sha256"].as_str().unwrap().starts_with(verdict["detector"].as_str().unwrap()));
     assert_eq!(page["reference"]["n_rows"], 48);
     let logprob = features.iter().find(|feature| feature["column"] == "logprob@llama_tied").unwrap();

@@ -63,7 +63,6 @@ fn a_report_is_complete_and_says_what_stdout_says() {
         "combination",
         "generators",
         "joint",
-        "leading-coefficients",
         "metrics",
         "overlap",
         "quality",

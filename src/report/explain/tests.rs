@@ -251,7 +251,7 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
         "red</script><b>&amp;\\r",
         "\\u{202e}admin\\u{2066}",
         "日本語のコメント👩\u{200d}💻 שלום",
-        " characters, ",
+        " characters",
     ] {
         assert!(page.contains(shown), "{shown} is not in {page}");
     }
@@ -358,9 +358,9 @@ fn contributions_add_up_to_the_detectors_probability() {
     assert!(explanation.judge(&one).is_empty());
     let verdict = explanation.verdict.clone().unwrap();
     let logprob = feature(&explanation, "logprob@tiny");
-    assert!((verdict.p_hallucination - one.predict(&[-2.5])).abs() < 1e-12);
+    assert!((verdict.p_hallucination - one.probability(&[-2.5])).abs() < 1e-12);
     assert!((verdict.intercept + logprob.contribution.unwrap() - verdict.log_odds).abs() < 1e-12);
-    assert_eq!(verdict.verdict, if verdict.p_hallucination >= one.threshold { "unsupported" } else { "supported" });
+    assert_eq!(verdict.verdict, one.verdict(verdict.p_hallucination).name());
     // from the quantiles that the detector keeps
     assert!((logprob.percentile.unwrap() - 50.0).abs() < 1e-4, "{:?}", logprob.percentile);
     assert!(explanation.reference.as_ref().is_some_and(|r| r.n_rows == 40 && r.rows.contains(one.id())));
@@ -379,5 +379,5 @@ fn contributions_add_up_to_the_detectors_probability() {
     let mut lent = super::tests::explanation(DIFF, TEXT);
     lent.compare(&table, "t").unwrap();
     assert!(lent.judge(&two).is_empty());
-    assert!((lent.verdict.unwrap().p_hallucination - two.predict(&[-2.5, 1.0])).abs() < 1e-12);
+    assert!((lent.verdict.unwrap().p_hallucination - two.probability(&[-2.5, 1.0])).abs() < 1e-12);
 }
