@@ -122,9 +122,9 @@ fn draw_sides(canvas: &mut Canvas, joint: &JointDistribution, frame: Frame) {
     };
     let (origin_x, origin_y) = (frame.at(range(&joint.x_edges).1, 0.0).0 + GAP, BESIDE);
     for axis in [0, 1] {
-        let (edges, of): (&[f64], &dyn Fn(&[Vec<usize>]) -> Vec<usize>) =
-            if axis == 0 { (&joint.x_edges, &along_x) } else { (&joint.y_edges, &along_y) };
-        let classes = [shares(of(&joint.negatives)), shares(of(&joint.positives))];
+        let edges = if axis == 0 { &joint.x_edges } else { &joint.y_edges };
+        let of = |counts: &[Vec<usize>]| shares(if axis == 0 { along_x(counts) } else { along_y(counts) });
+        let classes = [of(&joint.negatives), of(&joint.positives)];
         let most = classes.iter().flatten().copied().fold(1e-9, f64::max);
         for (shares, tone) in classes.iter().zip([NEUTRAL, HALLUCINATED]) {
             let mut points = Vec::with_capacity(2 * shares.len() + 2);

@@ -158,7 +158,7 @@ fn threads_do_not_change_a_bit() {
 fn neighbours_round_like_a_pair() {
     // ties to even in both directions, signs, the largest that stays finite, powers far apart; subnormals are left out: the
     // processor's own rounding takes them for zero
-    let edges = [1.003_906_25, 1.011_718_75, -1.003_906_25, 0.0, -0.0, 3.3e38, 1e-30, -2.5e19_f32];
+    let edges = [1.0 + 1.0 / 256.0, 1.0 + 3.0 / 256.0, -1.0 - 1.0 / 256.0, 0.0, -0.0, 3.3e38, 1e-30, -2.5e19_f32];
     for n in [1, 31, 32, 33, 64, 95, 130] {
         let x: Vec<f32> = real::<f32>(&noise(n, 0.7))
             .into_iter()
