@@ -29,7 +29,7 @@ use sha2::{Digest, Sha256};
 use super::{AnnotationError, Outcome};
 use crate::sample::{Sample, Task};
 
-/// One answer; see the [module](self) for its keys.
+/// One answer; its keys are those of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annotation {
     /// Who answered.
