@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     detector::{Detector, DetectorError, Verdict},
     diff::Diff,
-    features::FeatureSet,
+    features::{Family, FeatureSet},
     grounding::{self, Found, PlainScores},
     sample::Sample,
     scorer::{Measurement, Scorer, Settings, Workspace, describe},
@@ -33,7 +33,7 @@ pub struct Finding {
     pub detector: DetectorName,
     /// Why.
     pub evidence: Evidence,
-    /// What limits the verdict: lengths, languages or values that the detector was not trained on, a diff that was cut.
+    /// What limits the verdict: values far from those of the detector's training rows, a diff that was cut.
     pub notes: Vec<String>,
     /// Why there is no verdict; null if there is one.
     pub error: Option<String>,
@@ -47,7 +47,7 @@ pub struct Finding {
 /// A detector's names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DetectorName {
-    /// First digits of its hash, or the name it ships under.
+    /// The first 12 hex digits of its hash.
     pub id: String,
     /// SHA-256 of its content.
     pub sha256: String,
@@ -71,11 +71,11 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Finds out which features and which model a detector needs.
+    /// Finds out which features and which model a detector needs; `full` asks for attribution whether it needs it or not.
     ///
     /// # Errors
     /// [`DetectorError::NotForChecking`] if it needs more than one scorer, an encoder, a classifier or a reference.
-    pub fn new(detector: &'a Detector) -> Result<Self, DetectorError> {
+    pub fn new(detector: &'a Detector, full: bool) -> Result<Self, DetectorError> {
         let refuse =
             |feature: &str, why: &'static str| DetectorError::NotForChecking { feature: feature.to_owned(), why };
         let mut names = Vec::new();
@@ -97,6 +97,7 @@ impl<'a> Checker<'a> {
             names.push(name);
         }
         let features = FeatureSet::parse(&names).map_err(|error| refuse(&error.name, "is unknown"))?;
+        let features = if full { features.with(Family::Attribution) } else { features };
         Ok(Checker { detector, features, scorer })
     }
 
@@ -161,11 +162,12 @@ impl<'a> Checker<'a> {
             }
         };
         finding.place = place(&diff);
-        let plain = PlainScores::of(&diff, &sample.text);
-        columns.extend(self.features.plain_values(&plain).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         if finding.error.is_some() {
             return finding;
         }
+        let grounding = grounding::Evidence::new(&diff, &sample.text);
+        let plain = PlainScores::of_evidence(&diff, &sample.text, &grounding);
+        columns.extend(self.features.plain_values(&plain).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         let mut values = Vec::with_capacity(self.detector.features.len());
         for feature in &self.detector.features {
             match columns.get(&feature.name).and_then(Value::as_f64) {
@@ -180,7 +182,12 @@ impl<'a> Checker<'a> {
         let p = self.detector.probability(&values);
         finding.p_hallucination = Some(p);
         finding.verdict = Some(self.detector.verdict(p));
-        finding.evidence = Evidence::new(&diff, &sample.text, measurement, self.detector, &values);
+        finding.evidence = Evidence {
+            ungrounded: ungrounded(&grounding, &sample.text),
+            surprising: measurement.map(surprising).unwrap_or_default(),
+            lines: measurement.map(rests_on).unwrap_or_default(),
+            features: contributions(self.detector, &values),
+        };
         finding.notes = range_notes(self.detector, &values);
         if let Some(m) = measurement.filter(|m| m.encoding.n_cut > 0) {
             finding.notes.push(format!("{} tokens of the diff were cut to fit the model", m.encoding.n_cut));
@@ -269,28 +276,8 @@ pub struct Contribution {
     pub log_odds: f64,
 }
 
-impl Evidence {
-    /// Gathers what there is: of the words alone, of a model's measurement, and of the detector's features, `values` in their
-    /// order.
-    pub fn new(
-        diff: &Diff,
-        text: &str,
-        measurement: Option<&Measurement>,
-        detector: &Detector,
-        values: &[f64],
-    ) -> Self {
-        Evidence {
-            ungrounded: ungrounded(diff, text),
-            surprising: measurement.map(surprising).unwrap_or_default(),
-            lines: measurement.map(rests_on).unwrap_or_default(),
-            features: contributions(detector, values),
-        }
-    }
-}
-
 /// Refuted statements, misspelt names and absent ones, each kind in the order of the text.
-fn ungrounded(diff: &Diff, text: &str) -> Vec<Ungrounded> {
-    let evidence = grounding::Evidence::new(diff, text);
+fn ungrounded(evidence: &grounding::Evidence, text: &str) -> Vec<Ungrounded> {
     let mut found = Vec::new();
     for claim in evidence.claims.iter().filter(|claim| claim.verdict == grounding::Verdict::Fails) {
         let words = text[claim.subject.clone()].to_owned();
@@ -377,7 +364,7 @@ fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
     words
 }
 
-/// The lines of the diff with the largest shares, as `explain` shows them.
+/// The lines of the diff with the largest shares of the attribution's magnitude.
 fn rests_on(m: &Measurement) -> Vec<RestsOn> {
     let Some(matrix) = &m.matrix else { return Vec::new() };
     let e = &m.encoding;
@@ -402,17 +389,10 @@ fn rests_on(m: &Measurement) -> Vec<RestsOn> {
     lines.into_iter().map(line).collect()
 }
 
-/// None for trees, whose verdicts are no sum over features.
 fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {
-    if detector.boosted.is_some() {
-        return Vec::new();
-    }
-    let mut parts: Vec<Contribution> = detector
-        .features
-        .iter()
-        .zip(values)
-        .map(|(f, &value)| Contribution { feature: f.name.clone(), value, log_odds: f.contribution(value) })
-        .collect();
+    let named = detector.features.iter().zip(values).zip(detector.contributions(values));
+    let mut parts: Vec<Contribution> =
+        named.map(|((f, &value), log_odds)| Contribution { feature: f.name.clone(), value, log_odds }).collect();
     parts.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()));
     parts.truncate(MOST);
     parts

@@ -1,10 +1,20 @@
-//! Where a change and the text about it come from: files, stdin, a commit.
+//! What `check` and `explain` are about: a change and the text about it, from files, stdin or a commit, and a detector.
 
-use std::{fs::File, io::Read, path::Path, process::Command};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::Command,
+};
 
 use anyhow::{Context, bail};
 
-use crate::sample::{Sample, Task};
+use super::one_line;
+use crate::{
+    Error,
+    detector::{Detector, shipped},
+    sample::{self, Sample, Task, make_ids_distinct},
+};
 
 /// Whether a path stands for stdin.
 pub fn is_stdin(path: &Path) -> bool {
@@ -21,6 +31,44 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
         File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(place)?;
     }
     String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
+}
+
+/// The samples of a file, or of stdin for `-`, called as `score` calls them, and what is wrong with the lines that are none.
+pub fn samples_of(input: &Path) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
+    let reader: Box<dyn BufRead> = if is_stdin(input) {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
+        Box::new(BufReader::new(file))
+    };
+    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
+    for sample in sample::read(reader) {
+        match sample {
+            Ok(sample) => samples.push(sample),
+            Err(error) => unreadable.push(one_line(&error)),
+        }
+    }
+    make_ids_distinct(&mut samples);
+    Ok((samples, unreadable))
+}
+
+/// The task called `name`.
+pub fn task_called(name: &str) -> anyhow::Result<Task> {
+    Task::from_name(name)
+        .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))
+}
+
+/// The detector that ships under a name, or that of a file.
+pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
+    if let Some(detector) = shipped::find(name) {
+        return Ok(detector);
+    }
+    let path = Path::new(name);
+    let read = Detector::read(path).map_err(Error::from);
+    if path.exists() {
+        return Ok(read?);
+    }
+    read.with_context(|| format!("`{name}` is neither a shipped detector ({}) nor a file", shipped::names().join(", ")))
 }
 
 /// A commit's own change and message, as git prints them.

@@ -1,28 +1,27 @@
 //! `veridiff check`: is a text supported by its change? A gate for review bots and commit hooks.
 
 use std::{
-    fs::File,
-    io::{BufReader, Cursor, IsTerminal, Read},
+    io::IsTerminal,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::{
     Outcome, UsageError,
-    change::{commit, diff_and_text, is_stdin, read, without_comments},
-    note, one_line, progress,
+    change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
+    note, progress,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
 };
 use crate::{
     Error,
     batch::Batch,
-    check::Checker,
-    detector::{Detector, Verdict, shipped},
+    check::{Checker, Finding},
+    detector::{Verdict, shipped},
     report::findings::{page, rdjson_lines, sarif},
-    sample::{self, Sample, Task, make_ids_distinct},
+    sample::{Sample, Task},
     scorer::Settings,
 };
 
@@ -75,8 +74,8 @@ pub struct Args {
     /// A detector: a file that `fit` wrote, or one that ships with the program [default: the shipped one for the task]
     #[arg(long, value_name = "FILE|NAME")]
     detector: Option<String>,
-    /// Use the shipped detector that has attribution too, and show the lines that the text rests on: slower
-    #[arg(long, conflicts_with = "detector")]
+    /// Attribute the text too, and show the lines of the diff that it rests on: slower
+    #[arg(long)]
     full: bool,
     /// The verdict from which on a text fails
     #[arg(long, value_enum, default_value = "unsupported")]
@@ -102,19 +101,18 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     for problem in &unreadable {
         note(&format!("warning: {problem}"));
     }
-    let mut findings = Vec::new();
+    let mut findings: Vec<Option<Finding>> = vec![None; samples.len()];
     // each task has a detector of its own
     for task in Task::ALL {
-        let of_task: Vec<&Sample> = samples.iter().filter(|sample| sample.task == task).collect();
-        if !of_task.is_empty() {
-            let found = args.check(task, &of_task)?;
-            findings.extend(of_task.iter().map(|sample| sample.id.clone()).zip(found));
+        let places: Vec<usize> = (0..samples.len()).filter(|&place| samples[place].task == task).collect();
+        if !places.is_empty() {
+            let of_task: Vec<&Sample> = places.iter().map(|&place| &samples[place]).collect();
+            for (place, finding) in places.into_iter().zip(args.check(task, &of_task)?) {
+                findings[place] = Some(finding);
+            }
         }
     }
-    // in the order of the input
-    let place = |id: &str| samples.iter().position(|sample| sample.id == id);
-    findings.sort_by_cached_key(|(id, _)| place(id));
-    let findings: Vec<_> = findings.into_iter().map(|(_, finding)| finding).collect();
+    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
 
     match if args.json { Format::Json } else { args.format } {
         Format::Text => findings.iter().try_for_each(|finding| super::print_styled(&page(finding)))?,
@@ -143,15 +141,22 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 impl Args {
     /// The samples, and what of the input could not be read.
     fn samples(&self) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
-        let task = self.task.as_deref().map(|name| {
-            Task::from_name(name)
-                .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))
-        });
-        let task = task.transpose()?;
+        let task = self.task.as_deref().map(task_called).transpose()?;
         let (mut samples, unreadable) = match (&self.text, &self.commit, &self.input) {
             (Some(text), ..) => (vec![self.diff_and_text(text)?], Vec::new()),
             (_, Some(revision), _) => (vec![commit(revision)?], Vec::new()),
-            (.., Some(input)) => lines(input)?,
+            (.., Some(input)) => match samples_of(input)? {
+                (samples, unreadable) if samples.is_empty() => {
+                    return Err(UsageError::error(
+                        format!("`{}` has no sample that can be read", input.display()),
+                        unreadable
+                            .into_iter()
+                            .next()
+                            .unwrap_or_else(|| "one JSON object a line: {\"diff\": …, \"text\": …}".into()),
+                    ));
+                }
+                read => read,
+            },
             _ => {
                 return Err(UsageError::error(
                     "nothing to check",
@@ -201,39 +206,17 @@ impl Args {
         Ok(Sample::new("stdin", &diff, &text))
     }
 
-    fn detector(&self, task: Task) -> anyhow::Result<Detector> {
-        match &self.detector {
-            None => Ok(shipped::default_for(task, self.full)),
-            Some(name) => match shipped::find(name) {
-                Some(detector) => Ok(detector),
-                None => Detector::read(Path::new(name)).map_err(Error::from).with_context(|| {
-                    format!("`{name}` is neither a shipped detector ({}) nor a file", shipped::names().join(", "))
-                }),
-            },
-        }
-    }
-
     /// Findings of samples of one task, in their order.
-    fn check(&self, task: Task, samples: &[&Sample]) -> anyhow::Result<Vec<crate::check::Finding>> {
-        let detector = self.detector(task)?;
-        let checker = Checker::new(&detector).map_err(Error::from)?;
+    fn check(&self, task: Task, samples: &[&Sample]) -> anyhow::Result<Vec<Finding>> {
+        let detector = self.detector.as_deref().map_or_else(|| Ok(shipped::default_for(task)), detector_called)?;
+        let checker = Checker::new(&detector, self.full).map_err(Error::from)?;
         let settings =
             Settings { max_memory: self.model.max_memory, ..self.settings.settings(checker.features().clone())? };
         let scorer = match checker.scorer() {
+            // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
+            Some(name) => Some(self.model.standing_for(name).scorer()?),
+            None if checker.features().needs_scorer() => Some(self.model.scorer()?),
             None => None,
-            Some(name) => {
-                let mut model = self.model.clone();
-                if model.model.is_empty() {
-                    model.model.push(name.to_owned());
-                }
-                // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
-                for spec in &mut model.model {
-                    if !spec.contains('=') && spec != name {
-                        *spec = format!("{name}={spec}");
-                    }
-                }
-                Some(model.scorer()?)
-            }
         };
         let mut provenance = settings.provenance();
         provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
@@ -241,7 +224,7 @@ impl Args {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);
-        let mut findings: Vec<Option<crate::check::Finding>> = vec![None; samples.len()];
+        let mut findings: Vec<Option<Finding>> = vec![None; samples.len()];
         match &scorer {
             None => {
                 for (finding, sample) in findings.iter_mut().zip(samples) {
@@ -264,30 +247,4 @@ impl Args {
         bar.finish_and_clear();
         Ok(findings.into_iter().flatten().collect())
     }
-}
-
-/// Samples of a file or of stdin, and the lines that are none.
-fn lines(input: &Path) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
-    let reader: Box<dyn std::io::BufRead> = if is_stdin(input) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read stdin")?;
-        Box::new(Cursor::new(bytes))
-    } else {
-        Box::new(BufReader::new(File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?))
-    };
-    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
-    for sample in sample::read(reader) {
-        match sample {
-            Ok(sample) => samples.push(sample),
-            Err(error) => unreadable.push(one_line(&error)),
-        }
-    }
-    make_ids_distinct(&mut samples);
-    if samples.is_empty() {
-        return Err(UsageError::error(
-            format!("`{}` has no sample that can be read", input.display()),
-            unreadable.first().cloned().unwrap_or_else(|| "one JSON object a line: {\"diff\": …, \"text\": …}".into()),
-        ));
-    }
-    Ok((samples, unreadable))
 }

@@ -1,18 +1,17 @@
 //! `veridiff explain`: one diff and one text, token by token.
 
 use std::{
-    fs::File,
-    io::{BufReader, IsTerminal, Read},
     ops::Range,
     path::{Path, PathBuf},
-    process::Command,
     str::FromStr,
 };
 
 use anyhow::{Context, bail};
 
 use super::{
-    Outcome, UsageError, note, one_line,
+    Outcome, UsageError,
+    change::{commit, detector_called, is_stdin, read, samples_of, task_called},
+    has_colours, note,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
 };
@@ -21,7 +20,7 @@ use crate::{
     detector::Detector,
     features::FeatureSet,
     report::explain::{Colours, Explanation, Screen, html_page, terminal_page},
-    sample::{self, Sample, Task, make_ids_distinct},
+    sample::Sample,
     scorer::{Scorer, Settings},
     table::Table,
 };
@@ -56,9 +55,10 @@ pub struct Args {
     /// Show what these words of the text rest on, where they first occur
     #[arg(long, value_name = "TEXT")]
     phrase: Option<String>,
-    /// A fitted detector: its verdict, what each feature adds to it, where each falls among its training rows
-    #[arg(long, value_name = "FILE")]
-    detector: Option<PathBuf>,
+    /// A detector, a file that `fit` wrote or one that ships with the program: its verdict, what each feature adds to it, where
+    /// each falls among its training rows
+    #[arg(long, value_name = "FILE|NAME")]
+    detector: Option<String>,
     /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -104,11 +104,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     let mut sample = args.sample()?;
     if let Some(name) = &args.task {
-        sample.task = Task::from_name(name)
-            .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))?;
+        sample.task = task_called(name)?;
     }
     // whatever can be wrong with files shows before the model runs
-    let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
+    let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
     args.html.as_deref().map(check_folder).transpose()?;
     let scorer = args.model.scorer()?;
@@ -184,16 +183,12 @@ pub fn check_folder(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What stdout is: its width, and the colours it takes. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.
+/// What stdout is: its width, and the colours it takes.
 pub fn screen(width: Option<usize>) -> Screen {
     let stdout = std::io::stdout();
     let of_terminal = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
-    let has_colours = anstyle_query::clicolor_force()
-        || (stdout.is_terminal()
-            && anstyle_query::term_supports_ansi_color()
-            && anstyle_query::clicolor() != Some(false));
     let colours = match () {
-        () if anstyle_query::no_color() || !has_colours => Colours::None,
+        () if !has_colours() => Colours::None,
         () if anstyle_query::truecolor() => Colours::TrueColor,
         () => Colours::Ansi256,
     };
@@ -204,7 +199,7 @@ impl Args {
     fn sample(&self) -> anyhow::Result<Sample> {
         match (&self.diff, &self.text, &self.commit, &self.input) {
             (Some(diff), Some(text), ..) => {
-                if diff == Path::new("-") && text == Path::new("-") {
+                if is_stdin(diff) && is_stdin(text) {
                     bail!("--diff and --text cannot both read stdin");
                 }
                 Ok(Sample::new("", &read(diff)?, read(text)?.trim_end_matches('\n')))
@@ -237,53 +232,8 @@ impl Args {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let place = || format!("cannot read `{}`", path.display());
-    if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes).with_context(place)?;
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(place)?;
-    }
-    String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
-}
-
-/// A commit's own change and message, as git prints them.
-fn commit(revision: &str) -> anyhow::Result<Sample> {
-    let git = |format: &[&str]| -> anyhow::Result<String> {
-        let output = Command::new("git")
-            .args(["show", "--no-color", "--no-ext-diff"])
-            .args(format)
-            .args(["--end-of-options", revision])
-            .output()
-            .context("cannot run git")?;
-        if !output.status.success() {
-            bail!("git cannot show `{revision}`: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let diff = git(&["--format=", "--first-parent"])?;
-    if diff.trim().is_empty() {
-        bail!("the commit `{revision}` changes nothing");
-    }
-    let message = git(&["--format=%B", "--no-patch"])?;
-    Ok(Sample { task: Task::Commit, ..Sample::new(revision, diff.trim_start_matches('\n'), message.trim()) })
-}
-
 fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
-    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
-    let mut take = |sample| match sample {
-        Ok(sample) => samples.push(sample),
-        Err(error) => unreadable.push(error),
-    };
-    if input == Path::new("-") {
-        sample::read(BufReader::new(std::io::stdin())).for_each(&mut take);
-    } else {
-        let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
-        sample::read(BufReader::new(file)).for_each(&mut take);
-    }
-    // as `score` calls them
-    make_ids_distinct(&mut samples);
+    let (samples, unreadable) = samples_of(input)?;
     let n = samples.len();
     if let Some(sample) = samples.into_iter().find(|sample| sample.id == id) {
         return Ok(sample);
@@ -291,9 +241,8 @@ fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
     let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
     Err(match unreadable.first() {
         None => UsageError::error(problem, "ids are compared letter by letter"),
-        Some(first) => UsageError::error(
-            problem,
-            format!("{} of its lines cannot be read, the first: {}", unreadable.len(), one_line(first)),
-        ),
+        Some(first) => {
+            UsageError::error(problem, format!("{} of its lines cannot be read, the first: {first}", unreadable.len()))
+        }
     })
 }

@@ -162,9 +162,16 @@ fn one_line(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Prints styled text to stdout; styles are left out where it is no terminal or `NO_COLOR` is set.
-fn print_styled(text: &str) -> anyhow::Result<()> {
+/// Whether stdout takes colours. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.
+fn has_colours() -> bool {
     use std::io::IsTerminal;
-    let plain = !std::io::stdout().is_terminal() || anstyle_query::no_color();
-    rows::print(&if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() })
+    let seems_to = std::io::stdout().is_terminal()
+        && anstyle_query::term_supports_ansi_color()
+        && anstyle_query::clicolor() != Some(false);
+    !anstyle_query::no_color() && (anstyle_query::clicolor_force() || seems_to)
+}
+
+/// Prints styled text to stdout; styles are left out where it takes no colours.
+fn print_styled(text: &str) -> anyhow::Result<()> {
+    rows::print(&if has_colours() { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() })
 }

@@ -14,7 +14,7 @@ use crate::{
     model::{
         cards::DEFAULT_CARD,
         ops::has_bf16_products,
-        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve},
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias},
     },
     plan::{Footprint, Lengths, Limits, parse_size},
     preset,
@@ -134,6 +134,16 @@ impl ModelArgs {
         let files = self.files()?;
         let mut prepared = self.prepare(&files)?;
         load(prepared.remove(0))
+    }
+
+    /// With every model under the name of one that a detector knows, which also is the default.
+    pub fn standing_for(&self, name: &str) -> ModelArgs {
+        let rename = |spec: &String| match split_alias(spec) {
+            (None, source) if source == name => source.to_owned(),
+            (_, source) => format!("{name}={source}"),
+        };
+        let model = if self.model.is_empty() { vec![name.to_owned()] } else { self.model.iter().map(rename).collect() };
+        ModelArgs { model, ..self.clone() }
     }
 
     /// Starts as many threads as asked for; once, before anything computes.

@@ -51,7 +51,7 @@ pub struct Detector {
     pub l2: f64,
     /// Whether the fit reached its optimum.
     pub converged: bool,
-    /// Trees that decide in place of the coefficients, which then explain only: those of logistic regression on the same rows.
+    /// Trees that decide in place of the coefficients, which then are those of logistic regression on the same rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boosted: Option<Boosted>,
     /// What it was trained on.
@@ -276,7 +276,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Feature {
-    /// What a value adds to the log-odds, against a row with the training mean.
+    /// What a value adds to a regression's log-odds, against a row with the training mean.
     pub fn contribution(&self, value: f64) -> f64 {
         self.coefficient * ((value - self.mean) / self.scale)
     }

@@ -58,9 +58,14 @@ impl Tree {
     fn value_of(&self, row: &[f64]) -> f64 {
         let mut node = 0;
         while let Some(feature) = self.feature[node] {
-            node = if row[feature] < self.threshold[node] { self.left[node] } else { self.right[node] };
+            node = self.next(node, row[feature]);
         }
         self.value[node]
+    }
+
+    /// Where a value of the feature that a node splits on leads.
+    pub(super) fn next(&self, node: usize, value: f64) -> usize {
+        if value < self.threshold[node] { self.left[node] } else { self.right[node] }
     }
 
     /// What is wrong with it, if anything: only a tree without fault ends for every row.

@@ -23,6 +23,7 @@
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
 //! | `recalibration.rs` | a learner's scores as calibrated probabilities |
 //! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
+//! | `contributions.rs` | what each feature adds to a verdict |
 //! | `quantiles.rs` | where a value falls among the training rows |
 //! | `artefact.rs` | the fitted detector as a file |
 //! | `shipped.rs` | the detectors that ship with the program |
@@ -36,6 +37,7 @@ mod calibration;
 mod cholesky;
 mod compare;
 mod complementarity;
+mod contributions;
 mod correlation;
 mod curves;
 mod decision;

@@ -9,24 +9,12 @@ use crate::sample::Task;
 struct Shipped {
     name: &'static str,
     task: Task,
-    /// Whether it needs attribution.
-    is_full: bool,
     content: &'static str,
 }
 
 const SHIPPED: &[Shipped] = &[
-    Shipped {
-        name: "review",
-        task: Task::Review,
-        is_full: false,
-        content: include_str!("../../detectors/review.json"),
-    },
-    Shipped {
-        name: "commit",
-        task: Task::Commit,
-        is_full: false,
-        content: include_str!("../../detectors/commit.json"),
-    },
+    Shipped { name: "review", task: Task::Review, content: include_str!("../../detectors/review.json") },
+    Shipped { name: "commit", task: Task::Commit, content: include_str!("../../detectors/commit.json") },
 ];
 
 impl Shipped {
@@ -46,11 +34,9 @@ pub fn find(name: &str) -> Option<Detector> {
     SHIPPED.iter().find(|shipped| shipped.name == name).map(Shipped::read)
 }
 
-/// The one for texts of a task: with attribution if `full` and there is such a one, else without.
-pub fn default_for(task: Task, full: bool) -> Detector {
-    let of_task = || SHIPPED.iter().filter(|shipped| shipped.task == task);
-    let chosen = of_task().find(|shipped| shipped.is_full == full).or_else(|| of_task().next());
-    chosen.expect("a test finds one for every task").read()
+/// The one for texts of a task.
+pub fn default_for(task: Task) -> Detector {
+    SHIPPED.iter().find(|shipped| shipped.task == task).expect("a test finds one for every task").read()
 }
 
 #[cfg(test)]
@@ -64,9 +50,7 @@ mod tests {
             assert!(!find(name).unwrap().features.is_empty(), "{name}");
         }
         for task in Task::ALL {
-            for full in [false, true] {
-                assert!(default_for(task, full).training.n_rows > 0);
-            }
+            assert!(default_for(task).training.n_rows > 0);
         }
         assert!(find("no-such").is_none());
     }

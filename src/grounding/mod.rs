@@ -52,8 +52,12 @@ impl PlainScores {
 
     /// Of a diff that was read already, and a text.
     pub fn of(diff: &Diff, text: &str) -> Self {
-        let evidence = Evidence::new(diff, text);
-        PlainScores { grounding: Grounding::new(diff, &evidence), form: Form::new(diff, text, &evidence.words) }
+        Self::of_evidence(diff, text, &Evidence::new(diff, text))
+    }
+
+    /// Of a diff, a text, and where its words stand.
+    pub fn of_evidence(diff: &Diff, text: &str, evidence: &Evidence) -> Self {
+        PlainScores { grounding: Grounding::new(diff, evidence), form: Form::new(diff, text, &evidence.words) }
     }
 }
 

@@ -115,7 +115,7 @@ pub fn make_names_distinct_from(models: &mut [ModelFiles], others: &[String]) {
 }
 
 /// `NAME=SOURCE` into its parts. A path may hold an equals sign: what exists as a whole is a path.
-fn split_alias(spec: &str) -> (Option<&str>, &str) {
+pub fn split_alias(spec: &str) -> (Option<&str>, &str) {
     let is_name = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };

@@ -126,10 +126,42 @@ fn a_model_is_the_one_that_the_detector_knows() {
     let first = &run.lines()[0]["evidence"];
     let shares: f64 = first["lines"].as_array().unwrap().iter().map(|line| line["share"].as_f64().unwrap()).sum();
     assert!(shares > 0.0 && shares <= 1.0 + 1e-9, "{first}");
+    // under a name of one's own it still stands for the detector's
+    let renamed = desk
+        .run_line(&format!("check --detector tiny.json --model mine={model} --json --exit-zero --input demo.jsonl"));
+    assert_eq!(renamed.lines(), run.lines());
+    // attribution for a detector that needs none: the same verdicts, and the lines besides
+    desk.run_line("fit --input t.jsonl --features logprob,entropy --bootstrap 0 --output quick.json").ends(0, &[]);
+    let of = |full: &str| {
+        let args = format!("check --detector quick.json --model {model} --json --exit-zero --input demo.jsonl {full}");
+        desk.run_line(&args).lines()
+    };
+    for (mut quick, full) in of("").into_iter().zip(of("--full")) {
+        assert_eq!(quick["evidence"]["lines"], serde_json::json!([]));
+        assert_ne!(full["evidence"]["lines"], serde_json::json!([]));
+        quick["evidence"]["lines"] = full["evidence"]["lines"].clone();
+        assert_eq!(quick, full);
+    }
     // other settings, another model
     desk.run_line(&format!("{args} demo.jsonl --fold dot")).refused(&["`fold` is dot, expected l2"]);
     let other = fixture("qwen2");
     desk.run_line(&format!("check --detector tiny.json --model {other} --input demo.jsonl")).refused(&["weights@tiny"]);
+}
+
+/// The types are made from the schema that OASIS publishes: what they read is of it, and what they lose is not in it.
+fn is_sarif(log: &Value) {
+    let read: serde_sarif::sarif::Sarif = serde_json::from_value(log.clone()).unwrap();
+    assert_eq!(serde_json::to_value(read).unwrap(), *log);
+}
+
+/// Fields and types are those of reviewdog's published `Diagnostic.json`.
+fn is_diagnostic(line: &Value) {
+    let known = ["message", "location", "severity", "source", "code", "suggestions", "original_output", "images"];
+    assert!(line.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{line}");
+    let strings = ["/message", "/location/path", "/source/name", "/code/value"];
+    assert!(strings.iter().all(|at| line.pointer(at).is_some_and(Value::is_string)), "{line}");
+    assert!(line.pointer("/location/range/start/line").is_none_or(Value::is_u64), "{line}");
+    assert!(["ERROR", "WARNING", "INFO"].contains(&line["severity"].as_str().unwrap()), "{line}");
 }
 
 #[test]
@@ -139,6 +171,7 @@ fn review_tools_get_what_they_read() {
     let run = check(&desk, "--input - --format sarif", &bad);
     run.ends(1, &[]);
     let sarif: Value = serde_json::from_str(&run.stdout).unwrap();
+    is_sarif(&sarif);
     assert_eq!(sarif["version"], "2.1.0");
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["ruleId"], sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]);
@@ -153,10 +186,16 @@ fn review_tools_get_what_they_read() {
     let line = &run.lines()[0];
     assert_eq!((line["severity"].as_str(), line["location"]["path"].as_str()), (Some("WARNING"), Some("src/area.py")));
     assert!(line["message"].as_str().unwrap().contains("frobnicate_matrix"));
+    is_diagnostic(line);
 
     let run = check(&desk, "--input -", &bad);
     assert!(run.stdout.starts_with("unsupported") && !run.stdout.contains('\u{1b}'), "{}", run.stdout);
     let good = sample("a", DIFF, "`width` is multiplied by `shape.height` now, and `area` returns it.");
     let empty: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &good).stdout).unwrap();
     assert_eq!(empty["runs"][0]["results"], serde_json::json!([]));
+    is_sarif(&empty);
+    let broken = sample("b", "@@ -1,9 +1,9 @@\n-a\n", "text");
+    let failed: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &broken).stdout).unwrap();
+    assert_eq!(failed["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    is_sarif(&failed);
 }

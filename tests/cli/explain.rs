@@ -60,6 +60,17 @@ fn samples_come_from_stdin_too() {
     assert_eq!((&page["id"], &page["lines"][0]["text"]), (&Value::Null, &"+b".into()));
 }
 
+/// What the features add to a verdict makes its probability, by the detector's calibration.
+fn adds_up(page: &Value, detector: &Value) {
+    let number = |value: &Value| value.as_f64().unwrap();
+    let contributions = page["features"].as_array().unwrap().iter().filter_map(|f| f["contribution"].as_f64());
+    let log_odds = number(&page["verdict"]["log_odds"]);
+    assert!((number(&page["verdict"]["intercept"]) + contributions.sum::<f64>() - log_odds).abs() < 1e-9);
+    let calibrated =
+        number(&detector["calibration"]["slope"]) * log_odds + number(&detector["calibration"]["intercept"]);
+    assert!((1.0 / (1.0 + (-calibrated).exp()) - number(&page["verdict"]["p_hallucination"])).abs() < 1e-12);
+}
+
 #[test]
 fn a_detector_judges_and_its_training_rows_are_the_measure() {
     let desk = desk();
@@ -69,15 +80,14 @@ fn a_detector_judges_and_its_training_rows_are_the_measure() {
     assert_eq!(file["features"][0]["quantiles"].as_array().unwrap().len(), 101);
 
     let page = json(&explain(&desk, &["--detector", "d.json", "--json"]));
-    let verdict = &page["verdict"];
-    let number = |value: &Value| value.as_f64().unwrap();
-    let features = page["features"].as_array().unwrap();
-    let sum: f64 = features.iter().filter_map(|feature| feature["contribution"].as_f64()).sum();
-    let log_odds = number(&verdict["log_odds"]);
-    assert!((number(&verdict["intercept"]) + sum - log_odds).abs() < 1e-9);
-    let calibration = &file["calibration"];
-    let calibrated = number(&calibration["slope"]) * log_odds + number(&calibration["intercept"]);
-    assert!((1.0 / (1.0 + (-calibrated).exp()) - number(&verdict["p_hallucination"])).abs() < 1e-12);
+    adds_up(&page, &file);
+    // trees have contributions too
+    desk.run_line("fit --input t.parquet --output trees.json --learner boosted --bootstrap 0").ends(0, &[]);
+    let trees: Value = serde_json::from_str(&desk.text("trees.json")).unwrap();
+    assert!(trees["boosted"]["trees"].as_array().is_some_and(|trees| !trees.is_empty()));
+    adds_up(&json(&explain(&desk, &["--detector", "trees.json", "--json"])), &trees);
+
+    let (verdict, features) = (&page["verdict"], page["features"].as_array().unwrap());
     assert!(verdict["detector_sha256"].as_str().unwrap().starts_with(verdict["detector"].as_str().unwrap()));
     assert_eq!(page["reference"]["n_rows"], 48);
     let logprob = features.iter().find(|feature| feature["column"] == "logprob@llama_tied").unwrap();

@@ -57,7 +57,7 @@ pub struct Verdict {
     pub verdict: String,
     /// Probability from which the detector flags.
     pub threshold: f64,
-    /// `intercept` and every contribution, added up: the regression's log-odds before they are calibrated.
+    /// `intercept` and every contribution, added up: the log-odds before they are calibrated.
     pub log_odds: f64,
     /// Log-odds of a row with the training mean of every feature.
     pub intercept: f64,
@@ -176,20 +176,21 @@ impl Explanation {
     /// Adds a detector's verdict and each feature's contribution; where no table was given, also where the features fall among
     /// its training rows. Gives the names of the features that it needs and the sample lacks: without them there is no verdict.
     pub fn judge(&mut self, detector: &Detector) -> Vec<String> {
-        let (mut missing, mut log_odds) = (Vec::new(), detector.intercept);
+        let (mut missing, mut values, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let has_reference = self.reference.is_some();
         let mut has_quantiles = false;
         for trained in &detector.features {
             let place = self.features.iter().position(|feature| feature.column == trained.name);
             let place = place.unwrap_or_else(|| self.add(trained.name.clone()));
+            places.push(place);
             let feature = &mut self.features[place];
             let Some(value) = feature.value else {
                 missing.push(trained.name.clone());
                 continue;
             };
-            let contribution = trained.contribution(value);
-            log_odds += contribution;
-            feature.contribution = Some(contribution);
+            values.push(value);
+            // a regression's does not hang on features that may be missing
+            feature.contribution = detector.boosted.is_none().then(|| trained.contribution(value));
             if !has_reference {
                 feature.percentile = percentile(&trained.quantiles, value);
                 has_quantiles |= feature.percentile.is_some();
@@ -201,8 +202,10 @@ impl Explanation {
             self.reference = Some(Reference { rows, n_rows: detector.training.n_rows });
         }
         if missing.is_empty() {
-            let value_of = |name: &str| self.features.iter().find(|f| f.column == name).and_then(|f| f.value);
-            let values: Vec<f64> = detector.features.iter().filter_map(|f| value_of(&f.name)).collect();
+            let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
+            for (&place, &contribution) in places.iter().zip(&contributions) {
+                self.features[place].contribution = Some(contribution);
+            }
             let p_hallucination = detector.probability(&values);
             self.verdict = Some(Verdict {
                 detector: detector.id().to_owned(),
@@ -210,8 +213,8 @@ impl Explanation {
                 p_hallucination,
                 verdict: detector.verdict(p_hallucination).name().to_owned(),
                 threshold: detector.decision.as_ref().map_or(detector.threshold, |decision| decision.unsupported_from),
-                log_odds,
-                intercept: detector.intercept,
+                log_odds: intercept + contributions.iter().sum::<f64>(),
+                intercept,
             });
         }
         missing
