@@ -58,6 +58,7 @@ def contenders(folder, default):
         "similarity, CodeBERT's shape": ["--features", "similarity", "--encoder", f"codebert={roberta}"],
         "entailment, nli-deberta-v3-base's shape": ["--features", "reference", "--classifier", f"nli={deberta}"],
         "BLEU-4": ["--features", "bleu4"],
+        "grounding and form": ["--features", "grounding,form"],
     }
 
 
