@@ -1,5 +1,7 @@
 //! What `check` says of a text: a probability, a verdict, and the evidence in words and lines.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,7 +35,7 @@ pub struct Finding {
     pub detector: DetectorName,
     /// Why.
     pub evidence: Evidence,
-    /// What limits the verdict: values far from those of the detector's training rows, a diff that was cut.
+    /// What limits the verdict: a language, a generator, lengths or values unlike the detector's training rows, a diff that was cut.
     pub notes: Vec<String>,
     /// Why there is no verdict; null if there is one.
     pub error: Option<String>,
@@ -188,7 +190,11 @@ impl<'a> Checker<'a> {
             lines: measurement.map(rests_on).unwrap_or_default(),
             features: contributions(self.detector, &values),
         };
-        finding.notes = range_notes(self.detector, &values);
+        let kind = |key: &str, value: Option<String>| value.map(|value| (key.to_owned(), Value::from(value)));
+        columns.extend(kind("language", sample.language.clone().or_else(|| language_of(&diff).map(str::to_owned))));
+        columns.extend(kind("generator", sample.generator.clone()));
+        finding.notes = self.detector.training.domain.differences(&columns);
+        finding.notes.extend(range_notes(self.detector, &values));
         if let Some(m) = measurement.filter(|m| m.encoding.n_cut > 0) {
             finding.notes.push(format!("{} tokens of the diff were cut to fit the model", m.encoding.n_cut));
         }
@@ -405,11 +411,43 @@ const UNLIKE: f64 = 4.0;
 pub fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
     let far = |(f, &value): (&crate::detector::Feature, &f64)| {
         let off = (value - f.mean) / f.scale;
-        (off.abs() > UNLIKE).then(|| {
+        // quantiles from 0 to 100%: a value that some row had is not strange, however rare
+        let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
+        (off.abs() > UNLIKE && !was_seen).then(|| {
             format!("`{}` is {value:.3}, {:.0} standard deviations from the training rows' mean", f.name, off.abs())
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()
+}
+
+/// The programming language of the first file that the diff names, if its extension tells.
+fn language_of(diff: &Diff) -> Option<&'static str> {
+    const EXTENSIONS: [(&str, &str); 22] = [
+        ("c", "c"),
+        ("cc", "cpp"),
+        ("cpp", "cpp"),
+        ("cs", "csharp"),
+        ("go", "go"),
+        ("h", "c"),
+        ("hpp", "cpp"),
+        ("java", "java"),
+        ("js", "javascript"),
+        ("jsx", "javascript"),
+        ("kt", "kotlin"),
+        ("md", "markdown"),
+        ("mjs", "javascript"),
+        ("php", "php"),
+        ("py", "python"),
+        ("rb", "ruby"),
+        ("rs", "rust"),
+        ("scala", "scala"),
+        ("sh", "shell"),
+        ("swift", "swift"),
+        ("ts", "typescript"),
+        ("tsx", "typescript"),
+    ];
+    let extension = Path::new(diff.files().first()?).extension()?.to_str()?;
+    EXTENSIONS.into_iter().find_map(|(known, language)| (known == extension).then_some(language))
 }
 
 /// The first changed line, as the new side counts; a removal has the line that is there now.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Error,
-    detector::{CalibrationMethod, DecisionRule, FitSettings, fit_detector},
+    detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector},
     report::tables::{Format, fit_page},
 };
 
@@ -44,6 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         eval: args.figures.settings(),
         where_clauses: args.rows.clauses.clone(),
         table: table.metadata().clone(),
+        domain: Domain::new(&table)?,
         calibration: args.calibration,
         rule: args.verdicts,
     };

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Boosted, Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, EvalSettings,
-    Figure, Fitted, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
+    Boosted, Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, Domain,
+    EvalSettings, Figure, Fitted, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
@@ -99,6 +99,9 @@ pub struct Training {
     pub auc_out_of_fold: Option<f64>,
     /// The feature table's metadata: models, revisions, settings of the scores.
     pub table: BTreeMap<String, String>,
+    /// Their kinds and lengths; empty in files of older versions.
+    #[serde(default, skip_serializing_if = "Domain::is_empty")]
+    pub domain: Domain,
     /// The first 16 hex digits of the SHA-256 of every group's name, sorted: to tell whether a table holds diffs that
     /// were trained on, without repeating their names.
     pub groups: Vec<String>,
@@ -113,6 +116,8 @@ pub struct FitSettings {
     pub where_clauses: Vec<String>,
     /// The feature table's metadata.
     pub table: BTreeMap<String, String>,
+    /// Kinds and lengths of its rows.
+    pub domain: Domain,
     /// How its probabilities are calibrated.
     pub calibration: CalibrationMethod,
     /// How its verdicts are reached.
@@ -126,6 +131,7 @@ impl FitSettings {
             eval,
             where_clauses: Vec::new(),
             table,
+            domain: Domain::default(),
             calibration: CalibrationMethod::default(),
             rule: DecisionRule::default(),
         }
@@ -170,7 +176,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     if rows.len() < n_features {
         return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
     }
-    let FitSettings { eval, where_clauses, table, calibration: method, rule } = settings;
+    let FitSettings { eval, where_clauses, table, domain, calibration: method, rule } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
     let boosted = match eval.learner {
@@ -241,6 +247,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
             auc_in_sample,
             auc_out_of_fold: out_of_fold.auc,
             table,
+            domain,
             groups,
         },
     };

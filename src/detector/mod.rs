@@ -25,6 +25,7 @@
 //! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
 //! | `contributions.rs` | what each feature adds to a verdict |
 //! | `quantiles.rs` | where a value falls among the training rows |
+//! | `domain.rs` | what training rows were like, and in what a text is unlike them |
 //! | `artefact.rs` | the fitted detector as a file |
 //! | `shipped.rs` | the detectors that ship with the program |
 //! | `provenance.rs` | whether a table's features are those that a detector knows |
@@ -43,6 +44,7 @@ mod curves;
 mod decision;
 mod delong;
 mod distributions;
+mod domain;
 mod evaluate;
 mod folds;
 mod learner;
@@ -76,6 +78,7 @@ pub use curves::{RocPoint, average_precision, roc_curve};
 pub use decision::{Decision, DecisionRule, Operation, Verdict};
 pub use delong::{Delong, PairedDelong, delong, paired_delong};
 pub use distributions::holm;
+pub use domain::Domain;
 pub use evaluate::{
     ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,
     apply_detector, evaluate,
