@@ -3,25 +3,22 @@
 use super::tables::{Grid, rate, with_interval};
 use crate::detector::{RepeatedFigure, Repeats, Transfer};
 
-/// Means over the repeats; `spread` is the least and the most of a repeat, of the figure within generators if there is one.
+/// Means over the repeats.
 pub(super) fn repeat_grid(repeats: &Repeats) -> Grid {
     let title = format!("Means over {} draws of the folds; change against the first", repeats.n_repeats);
-    let heads = ["features", "n", "AUC [95%]", "within [95%]", "spread", "new [95%]", "change [95%]"];
+    let heads = ["features", "n", "AUC [95%]", "within [95%]", "new [95%]", "change [95%]"];
     let mut grid = Grid::new(title, &heads);
     let cell = |figure: &RepeatedFigure| with_interval(figure.mean, figure.interval);
     let signed = |figure: &RepeatedFigure| match (figure.mean, figure.interval) {
-        (Some(mean), Some(interval)) => format!("{mean:+.3} [{:+.3}, {:+.3}]", interval.low, interval.high),
+        (Some(mean), Some(interval)) => format!("{mean:+.3} [{:+.2}, {:+.2}]", interval.low, interval.high),
         (mean, _) => mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:+.3}")),
     };
     for set in &repeats.sets {
-        let within = &set.within_generators;
-        let spread = if within.mean.is_some() { within } else { &set.pooled };
         grid.push(vec![
             set.name.clone(),
             set.features.len().to_string(),
             cell(&set.pooled),
-            cell(within),
-            format!("{}-{}", rate(spread.least), rate(spread.most)),
+            cell(&set.within_generators),
             set.leave_one_generator_out.as_ref().map_or_else(|| "-".to_owned(), cell),
             set.change.as_ref().map_or_else(|| "-".to_owned(), signed),
         ]);
