@@ -10,7 +10,7 @@ use serde_json::Value;
 use veridiff::detector::{
     Bootstrap, DEFAULT_L2, Detector, DetectorError, Direction, EvalSettings, FitSettings, Groups, LabelledRows,
     Learner, NamedSet, PredictorKind, StepDirection, apply_detector, compare_sets, evaluate, evaluate_stepwise,
-    fit_detector, fit_logistic, roc_auc,
+    fit_detector, fit_logistic, repeat_folds, roc_auc, transfer,
 };
 
 const SETTINGS: EvalSettings = EvalSettings {
@@ -298,6 +298,85 @@ fn too_little_to_fit_is_named() {
     assert!(error.hint().unwrap().contains("--folds"));
 }
 
+// ---- folds drawn many times ----
+
+fn set(name: &str, columns: &[usize]) -> NamedSet {
+    NamedSet { name: name.into(), columns: columns.to_vec() }
+}
+
+#[test]
+fn repeats_are_evaluations_with_other_seeds_and_their_mean() {
+    let mut rows = rows(1.0, false, 1);
+    let sets = [set("all", &[0, 1, 2]), set("noise", &[2])];
+    let repeats = repeat_folds(&rows, &sets, 3, SETTINGS).unwrap();
+    let of_seed = |seed: u64| {
+        let settings = EvalSettings { bootstrap: Bootstrap { n_resamples: 0, seed }, ..SETTINGS };
+        evaluate(&rows, settings).unwrap().predictors.pop().unwrap()
+    };
+    let each: Vec<_> = (3..6).map(of_seed).collect();
+    let mean = |figure: &dyn Fn(&veridiff::detector::PredictorEvaluation) -> Option<f64>| {
+        each.iter().map(|e| figure(e).unwrap()).sum::<f64>() / 3.0
+    };
+    let all = &repeats.sets[0];
+    let left_out =
+        |e: &veridiff::detector::PredictorEvaluation| e.leave_one_generator_out.as_ref().unwrap().within_generators.auc;
+    // sums of the same numbers in another order
+    assert_close("pooled", &[all.pooled.mean.unwrap()], &[mean(&|e| e.overall.auc)], 1e-12);
+    assert_close("within", &[all.within_generators.mean.unwrap()], &[mean(&|e| e.within_generators.auc)], 1e-12);
+    let new = all.leave_one_generator_out.as_ref().unwrap();
+    assert_close("new", &[new.mean.unwrap()], &[mean(&left_out)], 1e-12);
+    assert!(all.pooled.least < all.pooled.mean && all.pooled.mean < all.pooled.most);
+    let interval = all.within_generators.interval.unwrap();
+    assert!(interval.low < all.within_generators.mean.unwrap() && all.within_generators.mean.unwrap() < interval.high);
+
+    let noise = &repeats.sets[1];
+    assert!(all.change.is_none());
+    let change = noise.change.as_ref().unwrap();
+    let difference = noise.within_generators.mean.unwrap() - all.within_generators.mean.unwrap();
+    assert_close("change", &[change.mean.unwrap()], &[difference], 1e-12);
+    assert!(change.interval.unwrap().high < 0.0, "the noise is worse by more than chance: {change:?}");
+
+    // without generators the change is that of all rows
+    rows.generators = vec![None; rows.len()];
+    let repeats = repeat_folds(&rows, &sets, 2, SETTINGS).unwrap();
+    let [all, noise] = &repeats.sets[..] else { panic!("two sets") };
+    assert!(all.within_generators.mean.is_none() && all.leave_one_generator_out.is_none());
+    let difference = noise.pooled.mean.unwrap() - all.pooled.mean.unwrap();
+    assert_close("change", &[noise.change.as_ref().unwrap().mean.unwrap()], &[difference], 1e-12);
+}
+
+#[test]
+fn what_holds_for_one_value_only_does_not_transfer_to_another() {
+    let mut rows = rows(1.5, false, 1);
+    // half of the groups are in another language, in which the first feature points the other way
+    let other = |row: usize| rows.groups.of_row[row] % 2 == 1;
+    let language = (0..rows.len()).map(|row| Some(if other(row) { "b" } else { "a" }.to_owned())).collect();
+    for row in (0..rows.len()).filter(|&row| other(row)) {
+        rows.features[[row, 0]] *= -1.0;
+        rows.features[[row, 1]] *= -1.0;
+    }
+    rows.by = vec![("language".into(), language)];
+    let transfer = transfer(&rows, "language", SETTINGS).unwrap();
+    let auc = |from: &str, to: &str| {
+        let figure = transfer.figures.iter().find(|f| f.trained_on == from && f.tested_on == to).unwrap();
+        assert_eq!(figure.figure.n, 120);
+        figure.figure.auc.unwrap()
+    };
+    for language in ["a", "b"] {
+        assert!(auc(language, language) > 0.85, "{}", auc(language, language));
+    }
+    assert!(auc("a", "b") < 0.15 && auc("b", "a") < 0.15, "{} {}", auc("a", "b"), auc("b", "a"));
+    assert!(matches!(veridiff::detector::transfer(&rows, "genre", SETTINGS), Err(DetectorError::ByColumn { .. })));
+
+    // a diff that is tested is not trained on: here every diff is in both, so that nothing is left to train on
+    let odd = (0..rows.len()).map(|row| Some(if row % 2 == 1 { "b" } else { "a" }.to_owned())).collect();
+    rows.by = vec![("language".into(), odd)];
+    let transfer = veridiff::detector::transfer(&rows, "language", SETTINGS).unwrap();
+    let pairs: Vec<(&str, &str)> =
+        transfer.figures.iter().map(|f| (f.trained_on.as_str(), f.tested_on.as_str())).collect();
+    assert_eq!(pairs, [("a", "a"), ("b", "b")]);
+}
+
 // ---- the file ----
 
 #[test]
@@ -554,6 +633,42 @@ fn eval_gives_more_where_it_is_asked() {
     let text = place.ok("eval --input table.csv --detector d.json --bootstrap 0 --by conciseness --overlap up,down");
     assert!(text.contains("The detector, by conciseness") && text.contains("up & down"), "{text}");
     assert!(!text.contains("in sample"), "nothing is trained here:\n{text}");
+}
+
+#[test]
+fn eval_draws_folds_again_leaves_families_out_and_changes_sides() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)).replace("down@m", "logprob@m"));
+    let line = "eval --input table.csv --bootstrap 50 --repeats 2 --ablate --compare mine=up --transfer conciseness";
+    let text = place.ok(line);
+    for needle in ["Means over 2 draws", "without uncertainty", "other alone", "mine", "trained on"] {
+        assert!(text.contains(needle), "no `{needle}` in:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    let data: Value = serde_json::from_str(&place.ok(&format!("{line} --json"))).unwrap();
+    assert_eq!(data["repeats"]["n_repeats"], 2);
+    assert_eq!(data["repeats"]["sets"].as_array().unwrap().len(), 6);
+    assert_eq!(data["transfer"]["figures"].as_array().unwrap().len(), 25);
+    let plain: Value = serde_json::from_str(&place.ok("eval --input table.csv --bootstrap 0 --json")).unwrap();
+    assert!(["repeats", "transfer"].iter().all(|key| plain.get(key).is_none()));
+}
+
+#[test]
+fn a_detector_is_not_judged_on_features_that_mean_something_else() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)).replace("up@m", "logprob@m"));
+    let told = |key: &str, value: &str| {
+        let meta = serde_json::json!({ "metadata": { key: value }, "columns": [] });
+        std::fs::write(place.path("table.csv.meta.json"), meta.to_string()).unwrap();
+    };
+    told("template_sha256", "one");
+    place.ok("fit --input table.csv --output d.json --bootstrap 0");
+    place.ok("eval --input table.csv --detector d.json --bootstrap 0");
+    told("template_sha256", "other");
+    let line = "eval --input table.csv --detector d.json --bootstrap 0";
+    place.fails(line, "`template_sha256` is other, expected one", "settings of the detector's training rows");
+    told("dtype@m", "f32");
+    place.ok("fit --input table.csv --output d.json --bootstrap 0");
+    told("dtype@m", "bf16");
+    assert!(place.ok(line).contains("`dtype@m` is bf16, expected f32 in training"));
 }
 
 #[test]

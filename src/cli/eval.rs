@@ -1,6 +1,9 @@
 //! `veridiff eval`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 
@@ -11,9 +14,9 @@ use super::{
 use crate::{
     Error,
     detector::{
-        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, NamedSet, StepDirection, apply_detector,
-        best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise, joint_distribution,
-        labelled_rows, standard_sets, top_overlap,
+        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, NamedSet, StepDirection, ablation_sets,
+        apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise,
+        joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
     },
     report::{
         figures::COLUMNS,
@@ -31,6 +34,9 @@ const OVERLAP_METRICS: usize = 3;
 
 /// Share of the rows that is a top, as the paper has it.
 const TOP: f64 = 0.25;
+
+/// How often folds are drawn for an ablation.
+const ABLATION_REPEATS: usize = 10;
 
 /// Most values of a column that a report sorts its rows by without being asked.
 const MOST_VALUES: usize = 60;
@@ -69,6 +75,16 @@ pub struct Args {
     /// The joint distribution of two features
     #[arg(long, value_name = "X,Y", value_delimiter = ',')]
     joint: Vec<String>,
+    /// Draw the folds N times, with seeds from `--seed` on, and give means over the draws; of the sets of `--compare` too
+    #[arg(long, value_name = "N", conflicts_with = "detector")]
+    repeats: Option<NonZeroUsize>,
+    /// Leave each family of features out, and take each alone, on the same folds, drawn 10 times unless `--repeats` says
+    /// otherwise
+    #[arg(long, conflicts_with = "detector")]
+    ablate: bool,
+    /// Train on the rows with one value of a column, such as `language`, and test on those with another
+    #[arg(long, value_name = "COLUMN", conflicts_with = "detector")]
+    transfer: Option<String>,
     /// How the tables are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -99,6 +115,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         None => evaluate(&rows, settings),
     };
     let mut evaluation = evaluation.map_err(Error::from).with_context(|| args.rows.place())?;
+    if let Some(detector) = &detector {
+        let rounded = detector.check_provenance(table.metadata()).map_err(Error::from);
+        let rounded = rounded.with_context(|| args.rows.place())?;
+        evaluation.notes.extend(rounded.iter().map(|difference| format!("{difference} in training")));
+    }
     args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
     if let Some(folder) = &args.out {
         let source = args.rows.input.file_name().unwrap_or(args.rows.input.as_os_str()).to_string_lossy();
@@ -121,8 +142,12 @@ impl Args {
     /// The columns to give figures by: those named, or those of a report that the table has.
     fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
         let mut columns = self.by.clone();
+        columns.extend(self.transfer.clone().filter(|column| !self.by.contains(column)));
         if self.by.is_empty() && self.out.is_some() {
             for column in COLUMNS.into_iter().filter(|column| table.column_names().contains(column)) {
+                if columns.iter().any(|named| named == column) {
+                    continue;
+                }
                 let mut values = table.strings(column).map_err(Error::from)?;
                 values.sort_unstable();
                 values.dedup();
@@ -168,6 +193,17 @@ impl Args {
         }
         if let Some(pair) = self.joint_columns(rows)? {
             evaluation.joint = Some(joint_distribution(rows, pair, JOINT_BINS));
+        }
+        if self.ablate || self.repeats.is_some() {
+            let all = || NamedSet { name: "all".to_owned(), columns: (0..rows.feature_names.len()).collect() };
+            let mut sets = if self.ablate { ablation_sets(&rows.feature_names) } else { vec![all()] };
+            sets.extend(self.sets(rows)?);
+            let n_repeats = self.repeats.map_or(ABLATION_REPEATS, NonZeroUsize::get);
+            evaluation.repeats =
+                self.made(true, "repeats", repeat_folds(rows, &sets, n_repeats, settings), evaluation)?;
+        }
+        if let Some(column) = &self.transfer {
+            evaluation.transfer = self.made(true, "transfer", transfer(rows, column, settings), evaluation)?;
         }
         Ok(())
     }

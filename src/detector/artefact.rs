@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Boosted, Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, Domain,
-    EvalSettings, Figure, Fitted, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
+    EvalSettings, Figure, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
@@ -181,10 +181,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
     let boosted = match eval.learner {
         Learner::Logistic => None,
-        learner => match learner.fit(rows.features.view(), &rows.labels, eval.l2, eval.bootstrap.seed)? {
-            Fitted::Boosted(boosted) => Some(boosted),
-            Fitted::Logistic(_) => None,
-        },
+        Learner::Boosted => Some(Boosted::fit(rows.features.view(), &rows.labels, eval.bootstrap.seed)?),
     };
     let predict = |row: &[f64]| boosted.as_ref().map_or_else(|| fitted.predict(row), |boosted| boosted.predict(row));
     let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
@@ -203,9 +200,9 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         }
     };
     let fitted_calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
-    let (tested, probabilities) = calibrated_out_of_fold(rows, Predictor::Combination(&all), method, &folds, eval)?;
-    let tested_labels: Vec<bool> = tested.iter().map(|&row| rows.labels[row]).collect();
-    let tested_folds: Vec<usize> = tested.iter().map(|&row| folds[row]).collect();
+    let probabilities = calibrated_out_of_fold(rows, &all, &held_out, method, &folds, eval)?;
+    let tested_labels = held_out.labels(rows);
+    let tested_folds: Vec<usize> = held_out.rows.iter().map(|&row| folds[row]).collect();
     let decision = Decision::choose(rule, &probabilities, &tested_labels);
     let operation = Operation::out_of_fold(rule, (&probabilities, &tested_labels), &tested_folds, eval.n_folds);
     if decision.unsupported_from > 1.0 {

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::{
     Binning, Bootstrap, CalibrationBin, Comparison, Detector, DetectorError, Direction, Figure, GeneratorFigure,
-    Homogeneity, JointDistribution, LabelledRows, Learner, LikelihoodFit, MeanFigure, Overlap, RocPoint,
-    StepwiseEvaluation, calibration_bins, grouped_folds, homogeneity,
-    predictions::{Predictions, Predictor, by_generator, out_of_fold, pool},
+    Homogeneity, JointDistribution, LabelledRows, Learner, LikelihoodFit, MeanFigure, Overlap, Repeats, RocPoint,
+    StepwiseEvaluation, Transfer, calibration_bins, grouped_folds, homogeneity,
+    predictions::{Predictions, Predictor, by_generator, new_generator_splits, out_of_fold, pool},
     roc_auc, roc_curve,
 };
 
@@ -152,6 +152,13 @@ pub struct Evaluation {
     /// Two features together, where asked for; see [`joint_distribution`](super::joint_distribution).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joint: Option<JointDistribution>,
+    /// Means over folds drawn many times, where asked for; see [`repeat_folds`](super::repeat_folds).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
+    /// Trained on the rows with one value of a column and tested on those with another, where asked for; see
+    /// [`transfer`](super::transfer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
 }
 
 /// Evaluates every single feature, and their combination last.
@@ -273,6 +280,8 @@ fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<Predicto
         stepwise: None,
         overlap: None,
         joint: None,
+        repeats: None,
+        transfer: None,
     }
 }
 
@@ -304,19 +313,10 @@ fn evaluate_predictor(
     let predictions = out_of_fold(rows, predictor, folds, settings)?;
     let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
 
-    let generators = rows.generator_names();
-    let leave_one_generator_out = if generators.len() < 2 {
+    let leave_one_generator_out = if rows.generator_names().len() < 2 {
         None
     } else {
-        let splits = generators.iter().flat_map(|left_out| (0..settings.n_folds).map(move |fold| (left_out, fold)));
-        let splits = splits.map(|(left_out, fold)| {
-            // A row without a generator may be the left-out one's: it takes no part.
-            let named = (0..rows.len()).filter(|&row| rows.generators[row].is_some());
-            let (test, others): (Vec<usize>, Vec<usize>) =
-                named.partition(|&row| rows.generators[row].as_ref() == Some(left_out));
-            let train = others.into_iter().filter(|&row| folds[row] != fold).collect();
-            (train, test.into_iter().filter(|&row| folds[row] == fold).collect())
-        });
+        let splits = new_generator_splits(rows, folds, settings.n_folds);
         let predictions = pool(rows, predictor, splits, settings)?;
         let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
         let pooled = predictions.figure(rows, settings.bootstrap);

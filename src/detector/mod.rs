@@ -20,6 +20,8 @@
 //! | `out_of_fold.rs` | folds and those scores as data |
 //! | `compare.rs` | sets of features on the same folds; what a stepwise choice is worth |
 //! | `complementarity.rs` | whether features flag the same rows |
+//! | `repeated.rs` | folds drawn many times; what each family of features adds |
+//! | `transfer.rs` | trained on one value of a column, tested on another |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
 //! | `recalibration.rs` | a learner's scores as calibrated probabilities |
 //! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
@@ -56,10 +58,12 @@ mod proportion;
 mod provenance;
 mod quantiles;
 mod recalibration;
+mod repeated;
 mod roc;
 mod rows;
 pub mod shipped;
 mod stepwise;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -90,12 +94,14 @@ pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, 
 pub use out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use proportion::proportion_interval;
-pub use provenance::Difference;
+pub use provenance::{Difference, OF_ATTRIBUTION, OF_MODEL, OF_SCORERS, OF_TEXTS, ROUNDING, SettingKeys, differences};
 pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use recalibration::{Calibration, CalibrationMethod};
+pub use repeated::{RepeatedFigure, RepeatedSet, Repeats, ablation_sets, repeat_folds};
 pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};
+pub use transfer::{Transfer, TransferFigure, transfer};
 
 /// The most names an error lists.
 const LISTED: usize = 30;

@@ -206,6 +206,30 @@ pub(super) fn pool(
     Ok(Predictions { rows: row_numbers, scores, flagged, direction, column, chosen, in_sample: None })
 }
 
+/// For every fold the rows outside it, to train on, and those in it, to test.
+pub(super) fn fold_splits(folds: &[usize], n_folds: usize) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
+    (0..n_folds).map(|fold| (0..folds.len()).partition(|&row| folds[row] != fold))
+}
+
+/// For every generator and fold the other generators' rows outside the fold, to train on, and its own in the fold, to test: neither
+/// the writer nor the diff was seen then. A row without a generator may be the left-out one's: it takes no part.
+pub(super) fn new_generator_splits(
+    rows: &LabelledRows,
+    folds: &[usize],
+    n_folds: usize,
+) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
+    let generators = rows.generator_names().into_iter();
+    generators.flat_map(move |left_out| (0..n_folds).map(move |fold| (left_out.clone(), fold))).map(
+        move |(left_out, fold)| {
+            let named = (0..rows.len()).filter(|&row| rows.generators[row].is_some());
+            let (test, others): (Vec<usize>, Vec<usize>) =
+                named.partition(|&row| rows.generators[row].as_ref() == Some(&left_out));
+            let train = others.into_iter().filter(|&row| folds[row] != fold).collect();
+            (train, test.into_iter().filter(|&row| folds[row] == fold).collect())
+        },
+    )
+}
+
 /// Every row scored by a predictor trained on the other folds, and beside it by one trained on all rows.
 pub(super) fn out_of_fold(
     rows: &LabelledRows,
@@ -213,8 +237,7 @@ pub(super) fn out_of_fold(
     folds: &[usize],
     settings: EvalSettings,
 ) -> Result<Predictions, DetectorError> {
-    let splits = (0..settings.n_folds).map(|fold| (0..rows.len()).partition(|&row| folds[row] != fold));
-    let mut predictions = pool(rows, predictor, splits, settings)?;
+    let mut predictions = pool(rows, predictor, fold_splits(folds, settings.n_folds), settings)?;
     let all: Vec<usize> = (0..rows.len()).collect();
     predictions.in_sample = train_and_score(rows, predictor, &all, predictions.rows.clone(), settings)?
         .map(|split| (split.scores, split.flagged));

@@ -1,10 +1,11 @@
 //! From a learner's scores to probabilities that can be taken at their word: Platt's sigmoid and isotonic regression.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
     DetectorError, EvalSettings, LabelledRows,
-    predictions::{Predictor, pool},
+    predictions::{Predictions, Predictor, pool},
     sigmoid,
 };
 
@@ -221,34 +222,47 @@ fn isotonic(probabilities: &[f64], labels: &[bool]) -> Calibration {
     Calibration::Isotonic { scores, probabilities: values }
 }
 
-/// Calibrated probabilities of rows that neither the learner nor its calibration has seen: for each fold the learner is trained
-/// on the others, and calibrated on what learners trained without one more of them say about that one. Rows without one are
-/// left out; returns their numbers beside the probabilities.
+/// Calibrated probabilities of the rows that `held_out`, the learner's out-of-fold scores over these columns, has scored. Neither the
+/// learner nor its calibration has seen them: for each fold the learner's scores are calibrated on what learners trained without
+/// it and one more fold say about that one. Each pair of folds is left out once, and scored for the calibration of both.
 pub(super) fn calibrated_out_of_fold(
     rows: &LabelledRows,
-    predictor: Predictor,
+    columns: &[usize],
+    held_out: &Predictions,
     method: CalibrationMethod,
     folds: &[usize],
     settings: EvalSettings,
-) -> Result<(Vec<usize>, Vec<f64>), DetectorError> {
-    let of = |keep: &dyn Fn(usize) -> bool| (0..rows.len()).filter(|&row| keep(folds[row])).collect::<Vec<usize>>();
-    let mut found: Vec<(usize, f64)> = Vec::new();
-    for fold in 0..settings.n_folds {
-        let inner = (0..settings.n_folds).filter(|&other| other != fold);
-        let inner = inner.map(|other| (of(&|f| f != fold && f != other), of(&|f| f == other)));
-        let held_out = pool(rows, predictor, inner, settings)?;
-        let calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
-        let tested = pool(rows, predictor, std::iter::once((of(&|f| f != fold), of(&|f| f == fold))), settings)?;
-        let apply = |p: f64| calibration.as_ref().map_or(p, |calibration| calibration.apply(p));
-        found.extend(tested.rows.iter().zip(&tested.scores).map(|(&row, &p)| (row, apply(p))));
-    }
-    found.sort_by_key(|(row, _)| *row);
-    Ok(found.into_iter().unzip())
+) -> Result<Vec<f64>, DetectorError> {
+    let n_folds = settings.n_folds;
+    let pairs: Vec<(usize, usize)> = (0..n_folds).flat_map(|a| (a + 1..n_folds).map(move |b| (a, b))).collect();
+    let without = pairs.par_iter().map(|&(a, b)| {
+        let split = (0..rows.len()).partition(|&row| folds[row] != a && folds[row] != b);
+        pool(rows, Predictor::Combination(columns), std::iter::once(split), settings)
+    });
+    let without = without.collect::<Result<Vec<_>, _>>()?;
+    let calibration_of = |fold: usize| {
+        let mut inner: Vec<(usize, f64)> = Vec::new();
+        for (pair, scored) in pairs.iter().zip(&without).filter(|((a, b), _)| *a == fold || *b == fold) {
+            let other = if pair.0 == fold { pair.1 } else { pair.0 };
+            let of_other = scored.rows.iter().zip(&scored.scores).filter(|(row, _)| folds[**row] == other);
+            inner.extend(of_other.map(|(&row, &score)| (row, score)));
+        }
+        inner.sort_by_key(|(row, _)| *row);
+        let labels: Vec<bool> = inner.iter().map(|(row, _)| rows.labels[*row]).collect();
+        let scores: Vec<f64> = inner.iter().map(|(_, score)| *score).collect();
+        Calibration::fit(method, &scores, &labels)
+    };
+    let calibrations: Vec<Option<Calibration>> = (0..n_folds).map(calibration_of).collect();
+    let apply = |(&row, &p): (&usize, &f64)| calibrations[folds[row]].as_ref().map_or(p, |c| c.apply(p));
+    Ok(held_out.rows.iter().zip(&held_out.scores).map(apply).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
+    use crate::detector::{Bootstrap, Groups, Learner, grouped_folds, predictions::out_of_fold};
 
     #[test]
     fn knots_of_pooled_violators() {
@@ -290,6 +304,54 @@ mod tests {
         // (3 · 4/5 + 2 · 1/4) / 5
         assert!((fitted.apply(0.5) - 0.58).abs() < 1e-9, "{fitted:?}");
         assert_eq!(Calibration::fit(CalibrationMethod::Platt, &[0.1, 0.2], &[true, true]), None);
+    }
+
+    #[test]
+    fn nested_folds_are_what_training_each_anew_gives() {
+        let n = 120;
+        let labels: Vec<bool> = (0..n).map(|i| (i * 7) % 5 < 2).collect();
+        let rows = LabelledRows {
+            feature_names: vec!["a@m".into(), "b@m".into()],
+            features: Array2::from_shape_fn((n, 2), |(i, j)| {
+                ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 }
+            }),
+            labels: labels.clone(),
+            groups: Groups::new((0..n).map(|i| format!("{}", i / 2)).collect()),
+            generators: vec![None; n],
+            by: Vec::new(),
+            n_unlabelled: 0,
+            n_incomplete: 0,
+            ungrouped: false,
+        };
+        let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
+        for learner in [Learner::Logistic, Learner::Boosted] {
+            let settings = EvalSettings { n_folds: 4, l2: 1.0, learner, bootstrap };
+            let folds = grouped_folds(&labels, &rows.groups, 4, 1).unwrap();
+            let (columns, method) = ([0, 1], CalibrationMethod::Platt);
+            let held_out = out_of_fold(&rows, Predictor::Combination(&columns), &folds, settings).unwrap();
+            let got = calibrated_out_of_fold(&rows, &columns, &held_out, method, &folds, settings).unwrap();
+            let with = |keep: &dyn Fn(usize) -> bool| (0..n).filter(|&row| keep(folds[row])).collect::<Vec<usize>>();
+            for fold in 0..4 {
+                let train = |rest: &dyn Fn(usize) -> bool, test: usize| {
+                    let split = (with(rest), with(&|f| f == test));
+                    pool(&rows, Predictor::Combination(&columns), std::iter::once(split), settings).unwrap()
+                };
+                let mut inner: Vec<(usize, f64)> = Vec::new();
+                for other in (0..4).filter(|&other| other != fold) {
+                    let scored = train(&|f| f != fold && f != other, other);
+                    inner.extend(scored.rows.into_iter().zip(scored.scores));
+                }
+                inner.sort_by_key(|(row, _)| *row);
+                let (numbers, scores): (Vec<usize>, Vec<f64>) = inner.into_iter().unzip();
+                let inner_labels: Vec<bool> = numbers.iter().map(|&row| labels[row]).collect();
+                let calibration = Calibration::fit(method, &scores, &inner_labels).unwrap();
+                let tested = train(&|f| f != fold, fold);
+                for (&row, &score) in tested.rows.iter().zip(&tested.scores) {
+                    // the same operations in the same order
+                    assert_eq!(got[row], calibration.apply(score), "row {row}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -113,6 +113,18 @@ pub fn auc_difference_interval(scored: Scored, other: &[f64], bootstrap: Bootstr
     resampled(&[scored, Scored { scores: other, ..scored }], bootstrap, |aucs| Some(aucs[0]? - aucs[1]?))
 }
 
+/// 95% bootstrap interval of the mean, over `strata`, of the AUC of the first scores minus that of the second scores of the same
+/// rows; whole groups drawn as by [`auc_interval`], `None` likewise.
+///
+/// # Panics
+/// If the slices of a stratum differ in length.
+pub(super) fn mean_difference_interval(strata: &[(Scored, &[f64])], bootstrap: Bootstrap) -> Option<Interval> {
+    let both: Vec<Scored> =
+        strata.iter().flat_map(|&(scored, other)| [scored, Scored { scores: other, ..scored }]).collect();
+    let difference = |pair: &[Option<f64>]| Some(pair[0]? - pair[1]?);
+    resampled(&both, bootstrap, |aucs| mean(aucs.chunks(2).filter_map(difference)))
+}
+
 /// The percentile interval of a figure of the strata's AUCs over resamples of groups.
 fn resampled(
     strata: &[Scored],

@@ -8,5 +8,6 @@ pub mod folder;
 pub mod notebook;
 mod page;
 pub mod paper_tables;
+mod repeats;
 mod statistics;
 pub mod tables;

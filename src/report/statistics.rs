@@ -1,7 +1,10 @@
 //! The figures of an evaluation beyond the AUC as tables: precision, calibration and correlation, groups, comparisons,
 //! coefficients, overlaps.
 
-use super::tables::{Grid, common_scorer, number, rate, short, with_interval};
+use super::{
+    repeats,
+    tables::{Grid, common_scorer, number, rate, short, with_interval},
+};
 use crate::detector::{
     ColumnFigures, Comparison, Correlation, Evaluation, FitStatus, Interval, JointDistribution, LeftOut, LikelihoodFit,
     Overlap, PredictorKind, Region, Side, StepAction, StepwiseEvaluation, Term,
@@ -25,6 +28,8 @@ pub(super) fn grids(evaluation: &Evaluation) -> Vec<Grid> {
     }
     grids.extend(evaluation.overlap.as_ref().map(overlap_grid));
     grids.extend(evaluation.joint.as_ref().map(joint_grid));
+    grids.extend(evaluation.repeats.as_ref().map(repeats::repeat_grid));
+    grids.extend(evaluation.transfer.as_ref().map(repeats::transfer_grid));
     grids
 }
 
