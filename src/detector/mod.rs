@@ -73,6 +73,7 @@ pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_bise
 pub use curves::{RocPoint, average_precision, roc_curve};
 pub use decision::{Decision, DecisionRule, Operation, Verdict};
 pub use delong::{Delong, PairedDelong, delong, paired_delong};
+pub(crate) use distributions::Z_95;
 pub use distributions::holm;
 pub use evaluate::{
     ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,
