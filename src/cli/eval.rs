@@ -32,7 +32,7 @@ const OVERLAP_METRICS: usize = 3;
 /// Share of the rows that is a top, as the paper has it.
 const TOP: f64 = 0.25;
 
-/// Most values of a column that a report sorts its rows by without being asked.
+/// Most values of a column that a report or a notebook sorts rows by without being asked.
 const MOST_VALUES: usize = 60;
 
 /// Arguments of `veridiff eval`.
@@ -87,9 +87,12 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
-    let table = args.rows.table()?;
     let settings = args.figures.settings();
-    let by = args.columns_to_sort_by(&table)?;
+    if let Some(path) = &args.notebook {
+        notebook::check(path, settings.learner)?;
+    }
+    let table = args.rows.table()?;
+    let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.by.clone() };
     let rows = match &detector {
         Some(detector) => labelled_rows(&table, &detector.feature_names(), &by).with_context(|| args.rows.place())?,
         None => args.rows.labelled(&table, &by)?,
@@ -118,18 +121,18 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 impl Args {
-    /// The columns to give figures by: those named, or those of a report that the table has.
+    /// The columns to give figures by where figures are drawn: those named, or those of [`COLUMNS`] that have values, and not
+    /// too many.
     fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
         let mut columns = self.by.clone();
-        if self.by.is_empty() && self.out.is_some() {
-            for column in COLUMNS.into_iter().filter(|column| table.column_names().contains(column)) {
-                let mut values = table.strings(column).map_err(Error::from)?;
-                values.sort_unstable();
-                values.dedup();
-                let filled = values.iter().flatten().any(|value| !value.is_empty());
-                if filled && values.len() <= MOST_VALUES {
-                    columns.push(column.to_owned());
-                }
+        let wanted = COLUMNS.into_iter().filter(|column| self.by.is_empty() && table.column_names().contains(column));
+        for column in wanted {
+            let mut values = table.strings(column).map_err(Error::from)?;
+            values.retain(|value| value.as_ref().is_some_and(|value| !value.is_empty()));
+            values.sort_unstable();
+            values.dedup();
+            if (1..=MOST_VALUES).contains(&values.len()) {
+                columns.push(column.to_owned());
             }
         }
         Ok(columns)
@@ -241,7 +244,6 @@ impl Args {
         notebook::write(notebook::Request {
             path,
             input: &self.rows.input,
-            table,
             clauses: &self.rows.clauses,
             rows,
             settings,
@@ -250,6 +252,7 @@ impl Args {
             overlap: columns(self.overlap.as_deref().unwrap_or_default())?,
             top: self.top.unwrap_or(TOP),
             joint: columns(&self.joint)?,
+            by: self.columns_to_sort_by(table)?,
         })
     }
 
