@@ -19,6 +19,7 @@ pub mod contrast;
 pub mod diff;
 pub mod error;
 pub mod features;
+pub(crate) mod files;
 pub mod grounding;
 pub mod model;
 pub mod plan;

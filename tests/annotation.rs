@@ -3,7 +3,7 @@
 //! The fixture is recorded by `tests/reference/make_agreement_reference.py`.
 
 use serde_json::Value;
-use veridiff::annotation::{cohen_kappa, wilson};
+use veridiff::{annotation::cohen_kappa, detector::proportion_interval};
 
 /// Both sides add up some dozens of terms below 1 in double precision: differences stay below 1e-14. What is promised is 1e-6.
 const BOUND: f64 = 1e-12;
@@ -46,9 +46,9 @@ fn shares_have_wilsons_interval() {
     assert_eq!(cases.len(), 6);
     for case in cases {
         let count = |key: &str| case[key].as_u64().unwrap() as usize;
-        let got = wilson(count("n"), count("whole")).unwrap();
+        let got = proportion_interval(count("n"), count("whole")).unwrap();
         assert_close(&case.to_string(), got.low, case["low"].as_f64().unwrap(), BOUND);
         assert_close(&case.to_string(), got.high, case["high"].as_f64().unwrap(), BOUND);
     }
-    assert_eq!(wilson(0, 0), None);
+    assert_eq!(proportion_interval(0, 0), None);
 }

@@ -367,7 +367,7 @@ fn the_sample_is_what_the_template_makes_of_the_bundled_examples() {
 }
 
 #[test]
-fn a_notebook_needs_its_ending_and_no_detector() {
+fn a_notebook_needs_its_ending_and_a_folder() {
     let desk = TempDir::new().unwrap();
     table().write(&desk.path().join("t.csv")).unwrap();
     for (args, says) in [

@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Annotation, Annotations, Outcome};
-use crate::detector::Interval;
-
-/// The 97.5% quantile of the standard normal distribution.
-pub(super) const Z_95: f64 = 1.959_963_984_540_054;
+use crate::detector::{Interval, Z_95};
 
 /// Cohen's kappa of a square table of counts: the first rater's classes are rows, the second's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -250,26 +247,8 @@ fn level_agreement<'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::sample::Task;
-
-    fn file(name: &str, answers: &[(u32, &str, Outcome)]) -> Annotations {
-        let answer = |&(round, id, outcome): &(u32, &str, Outcome)| Annotation {
-            annotator: name.into(),
-            round,
-            id: id.into(),
-            outcome,
-            answers: BTreeMap::new(),
-            note: None,
-            task: Task::Review,
-            generator: None,
-            texts: String::new(),
-            seconds: 0.0,
-        };
-        Annotations { path: PathBuf::new(), annotator: name.into(), answers: answers.iter().map(answer).collect() }
-    }
+    use crate::annotation::fixtures::file;
 
     #[test]
     fn kappa_by_hand() {

@@ -24,12 +24,41 @@ mod tree;
 use std::path::PathBuf;
 
 pub use agreement::{Disagreement, Kappa, Level, LevelAgreement, PairAgreement, cohen_kappa, pair_agreement};
-pub use prevalence::{GeneratorPrevalence, Share, TaskPrevalence, TypeShare, Who, prevalence, wilson};
+pub use prevalence::{GeneratorPrevalence, Share, TaskPrevalence, TypeShare, Who, prevalence};
 pub use record::{Annotation, AnnotationFile, Annotations, fingerprint};
 pub use sampling::{Draw, Drawn, Size, Stratum, draw, sample_size};
 pub use session::{Pressed, Session};
 pub use settle::{LabelCount, OtherTexts, SettledSample, Settlement, put_labels, settle};
 pub use tree::{ByTask, Category, Choice, Outcome, Question, RULES, TREE, Walk};
+
+/// Annotation files for tests.
+#[cfg(test)]
+mod fixtures {
+    use std::{collections::BTreeMap, path::PathBuf};
+
+    use super::{Annotation, Annotations, Outcome, fingerprint};
+    use crate::sample::{Sample, Task};
+
+    /// The diff that all samples of these files have; their text is their id.
+    pub const DIFF: &str = "+x";
+
+    /// An annotator's file of answers: round, id, outcome.
+    pub fn file(name: &str, answers: &[(u32, &str, Outcome)]) -> Annotations {
+        let answer = |&(round, id, outcome): &(u32, &str, Outcome)| Annotation {
+            annotator: name.into(),
+            round,
+            id: id.into(),
+            outcome,
+            answers: BTreeMap::new(),
+            note: None,
+            task: Task::Review,
+            generator: None,
+            texts: fingerprint(&Sample::new(id, DIFF, id)),
+            seconds: 0.0,
+        };
+        Annotations { path: PathBuf::new(), annotator: name.into(), answers: answers.iter().map(answer).collect() }
+    }
+}
 
 /// What can go wrong with samples to annotate and with annotation files. Lines are 1-based.
 #[derive(Debug, thiserror::Error)]

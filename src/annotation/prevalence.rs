@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Outcome, SettledSample, Settlement, agreement::Z_95};
-use crate::{detector::Interval, sample::Task};
+use super::{Outcome, SettledSample, Settlement};
+use crate::{
+    detector::{Interval, proportion_interval},
+    sample::Task,
+};
 
 /// A share of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -18,23 +21,8 @@ pub struct Share {
 
 impl Share {
     fn of(n: usize, whole: usize) -> Share {
-        Share { n, share: (whole > 0).then(|| n as f64 / whole as f64), interval: wilson(n, whole) }
+        Share { n, share: (whole > 0).then(|| n as f64 / whole as f64), interval: proportion_interval(n, whole) }
     }
-}
-
-/// Wilson's 95% score interval (Journal of the American Statistical Association 1927) of `n` among `whole`; `None` of no
-/// samples.
-pub fn wilson(n: usize, whole: usize) -> Option<Interval> {
-    if whole == 0 {
-        return None;
-    }
-    let (p, size, z2) = (n as f64 / whole as f64, whole as f64, Z_95 * Z_95);
-    let centre = (p + z2 / (2.0 * size)) / (1.0 + z2 / size);
-    let half = Z_95 / (1.0 + z2 / size) * (p * (1.0 - p) / size + z2 / (4.0 * size * size)).sqrt();
-    // exact at the ends, where rounding may leave a hair
-    let low = if n == 0 { 0.0 } else { (centre - half).max(0.0) };
-    let high = if n == whole { 1.0 } else { (centre + half).min(1.0) };
-    Some(Interval { low, high })
 }
 
 /// The outcomes of one generator's texts, or of all.

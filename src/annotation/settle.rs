@@ -167,28 +167,11 @@ pub fn put_labels(samples: &mut [Sample], settled: &[SettledSample]) -> LabelCou
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
+    use crate::annotation::fixtures::{DIFF, file};
 
     fn samples() -> Vec<Sample> {
-        ["a", "b", "c", "d", "e"].map(|id| Sample::new(id, "+x", id)).to_vec()
-    }
-
-    fn file(name: &str, answers: &[(u32, &str, Outcome)]) -> Annotations {
-        let answer = |&(round, id, outcome): &(u32, &str, Outcome)| Annotation {
-            annotator: name.into(),
-            round,
-            id: id.into(),
-            outcome,
-            answers: BTreeMap::new(),
-            note: None,
-            task: Task::Review,
-            generator: None,
-            texts: fingerprint(&Sample::new(id, "+x", id)),
-            seconds: 0.0,
-        };
-        Annotations { path: PathBuf::new(), annotator: name.into(), answers: answers.iter().map(answer).collect() }
+        ["a", "b", "c", "d", "e"].map(|id| Sample::new(id, DIFF, id)).to_vec()
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! `veridiff agree`: how far annotators agree, where they differ, and what is settled as labels.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -13,6 +10,7 @@ use crate::{
     annotation::{
         Annotations, LabelCount, PairAgreement, SettledSample, Settlement, pair_agreement, put_labels, settle,
     },
+    files,
     report::{annotation::agreement_page, tables::Format},
     sample::Sample,
 };
@@ -183,20 +181,15 @@ fn notes_of(pair: &PairAgreement) -> Vec<String> {
     notes
 }
 
-/// One JSON object a line, as samples are read.
+/// One JSON object a line, as samples are read; whole or not at all, for samples may be written over themselves.
 fn write_samples(samples: &[Sample], path: &Path) -> anyhow::Result<()> {
-    let place = || format!("cannot write `{}`", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // whole or not at all: the samples may be written over themselves
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(place)?;
-    for sample in samples {
+    let lines = samples.iter().map(|sample| {
         let mut object = sample.to_row();
         object.insert("diff".into(), sample.diff.clone().into());
         object.insert("text".into(), sample.text.clone().into());
-        writeln!(file, "{}", serde_json::Value::Object(object)).with_context(place)?;
-    }
-    file.persist(path).with_context(place)?;
-    Ok(())
+        format!("{}\n", serde_json::Value::Object(object))
+    });
+    files::write(path, lines.collect::<String>()).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn tell(count: &LabelCount, n_written: usize, output: &Path) {

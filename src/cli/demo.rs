@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::{
     Outcome,
-    explain::{check_folder, explain, judge, screen, write_page},
+    explain::{check_writable, explain, judge, screen, write_page},
     note, progress,
     rows::print,
     scoring::{ModelArgs, SettingArgs},
@@ -50,7 +50,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     if !args.json {
-        check_folder(&args.html)?;
+        check_writable(&args.html)?;
     }
     let scorer = args.model.scorer()?;
     let samples: Vec<Sample> = sample::read(Cursor::new(EXAMPLES))

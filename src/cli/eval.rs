@@ -38,7 +38,7 @@ const TOP: f64 = 0.25;
 /// How often folds are drawn for an ablation.
 const ABLATION_REPEATS: usize = 10;
 
-/// Most values of a column that a report sorts its rows by without being asked.
+/// Most values of a column that a report or a notebook sorts rows by without being asked.
 const MOST_VALUES: usize = 60;
 
 /// Arguments of `veridiff eval`.
@@ -103,9 +103,12 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
-    let table = args.rows.table()?;
     let settings = args.figures.settings();
-    let by = args.columns_to_sort_by(&table)?;
+    if let Some(path) = &args.notebook {
+        notebook::check(path, settings.learner)?;
+    }
+    let table = args.rows.table()?;
+    let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
     let rows = match &detector {
         Some(detector) => labelled_rows(&table, &detector.feature_names(), &by).with_context(|| args.rows.place())?,
         None => args.rows.labelled(&table, &by)?,
@@ -139,22 +142,26 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 impl Args {
-    /// The columns to give figures by: those named, or those of a report that the table has.
+    /// The columns that the command line names.
+    fn columns_named(&self) -> Vec<String> {
+        let transfer = self.transfer.iter().filter(|column| !self.by.contains(column));
+        self.by.iter().chain(transfer).cloned().collect()
+    }
+
+    /// The columns to give figures by where figures are drawn: those named, or those of [`COLUMNS`] that have values, and not
+    /// too many.
     fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
-        let mut columns = self.by.clone();
-        columns.extend(self.transfer.clone().filter(|column| !self.by.contains(column)));
-        if self.by.is_empty() && self.out.is_some() {
-            for column in COLUMNS.into_iter().filter(|column| table.column_names().contains(column)) {
-                if columns.iter().any(|named| named == column) {
-                    continue;
-                }
-                let mut values = table.strings(column).map_err(Error::from)?;
-                values.sort_unstable();
-                values.dedup();
-                let filled = values.iter().flatten().any(|value| !value.is_empty());
-                if filled && values.len() <= MOST_VALUES {
-                    columns.push(column.to_owned());
-                }
+        let mut columns = self.columns_named();
+        let is_open = |column: &&str| self.by.is_empty() && !columns.iter().any(|named| named == column);
+        let wanted: Vec<&str> =
+            COLUMNS.into_iter().filter(is_open).filter(|column| table.column_names().contains(column)).collect();
+        for column in wanted {
+            let mut values = table.strings(column).map_err(Error::from)?;
+            values.retain(|value| value.as_ref().is_some_and(|value| !value.is_empty()));
+            values.sort_unstable();
+            values.dedup();
+            if (1..=MOST_VALUES).contains(&values.len()) {
+                columns.push(column.to_owned());
             }
         }
         Ok(columns)
@@ -277,7 +284,6 @@ impl Args {
         notebook::write(notebook::Request {
             path,
             input: &self.rows.input,
-            table,
             clauses: &self.rows.clauses,
             rows,
             settings,
@@ -286,6 +292,7 @@ impl Args {
             overlap: columns(self.overlap.as_deref().unwrap_or_default())?,
             top: self.top.unwrap_or(TOP),
             joint: columns(&self.joint)?,
+            by: self.columns_to_sort_by(table)?,
         })
     }
 

@@ -19,6 +19,7 @@ use crate::{
     Error,
     detector::Detector,
     features::FeatureSet,
+    files,
     report::explain::{Colours, Explanation, Screen, html_page, terminal_page},
     sample::Sample,
     scorer::{Scorer, Settings},
@@ -109,7 +110,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
-    args.html.as_deref().map(check_folder).transpose()?;
+    args.html.as_deref().map(check_writable).transpose()?;
     let scorer = args.model.scorer()?;
     let mut explanation = explain(&scorer, &sample, &settings)?;
     if let (Some(table), Some(path)) = (&table, &args.table) {
@@ -162,24 +163,15 @@ pub fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Resu
     Ok(())
 }
 
-/// Writes the page for the browser and says so.
-pub fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
-    std::fs::write(path, html_page(explanation)).with_context(|| format!("cannot write `{}`", path.display()))?;
-    note(&format!("page written to {}", path.display()));
-    Ok(())
+/// Whether a page can be written there, before the model runs.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    files::check(path).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Whether a file can come to lie there, as far as can be told without writing one.
-pub fn check_folder(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_there = std::fs::metadata(folder).with_context(|| format!("cannot write `{}`", path.display()))?.is_dir();
-    if !is_there || path.is_dir() {
-        bail!(
-            "cannot write `{}`: {}",
-            path.display(),
-            if is_there { "it is a folder" } else { "its folder is a file" }
-        );
-    }
+/// Writes the page for the browser and says so.
+pub fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
+    files::write(path, html_page(explanation)).with_context(|| format!("cannot write `{}`", path.display()))?;
+    note(&format!("page written to {}", path.display()));
     Ok(())
 }
 

@@ -12,18 +12,12 @@ use super::{UsageError, note};
 use crate::{
     Error,
     detector::{
-        EvalSettings, LabelledRows, LikelihoodFit, NamedSet, StepDirection, best_features, coefficients, fold_scores,
-        standard_sets,
+        EvalSettings, LabelledRows, Learner, LikelihoodFit, NamedSet, StepDirection, best_features, best_pair,
+        coefficients, fold_scores, standard_sets,
     },
+    files,
     report::notebook::{notebook, predictions_csv},
-    table::Table,
 };
-
-/// Columns whose values verdicts are counted by if the table has them.
-const BY: [&str; 2] = ["label_type", "language"];
-
-/// The most values of such a column; more would make a picture that nobody reads.
-const MOST_VALUES: usize = 100;
 
 /// What was asked of `eval` that the notebook shows too.
 pub(super) struct Request<'a> {
@@ -31,11 +25,9 @@ pub(super) struct Request<'a> {
     pub path: &'a Path,
     /// The file of the table.
     pub input: &'a Path,
-    /// Its rows after the clauses.
-    pub table: &'a Table,
     /// The clauses, as they were given.
     pub clauses: &'a [String],
-    /// The labelled ones.
+    /// Its labelled rows after the clauses.
     pub rows: &'a LabelledRows,
     /// How figures are made.
     pub settings: EvalSettings,
@@ -49,15 +41,39 @@ pub(super) struct Request<'a> {
     pub top: f64,
     /// Two columns to show together; any other number chooses them.
     pub joint: Vec<usize>,
+    /// Columns by whose values verdicts are counted.
+    pub by: Vec<String>,
+}
+
+/// Whether there can be such a notebook, to be asked before anything is computed.
+pub(super) fn check(path: &Path, learner: Learner) -> anyhow::Result<()> {
+    if path.extension().is_none_or(|ending| ending != "ipynb") {
+        let problem = format!("`--notebook {}` does not end in .ipynb", path.display());
+        return Err(UsageError::error(problem, "notebooks are called so: `--notebook figures.ipynb`"));
+    }
+    if learner != Learner::Logistic {
+        let problem = format!("`--notebook` cannot be used with `--learner {learner}`");
+        let hint = "a notebook fits logistic regressions anew: leave `--learner` out; `--out` draws the figures of any learner";
+        return Err(UsageError::error(problem, hint));
+    }
+    let predictions = predictions_path(path);
+    [predictions.as_path(), path]
+        .into_iter()
+        .try_for_each(|path| files::check(path).with_context(|| cannot_write(path)))
+}
+
+/// Where the predictions go, beside the notebook.
+fn predictions_path(notebook: &Path) -> PathBuf {
+    notebook.with_extension("predictions.csv")
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write `{}`", path.display())
 }
 
 /// Writes the notebook, and its predictions beside it.
 pub(super) fn write(request: Request) -> anyhow::Result<()> {
     let Request { path, rows, settings, .. } = request;
-    if path.extension().is_none_or(|ending| ending != "ipynb") {
-        let problem = format!("`--notebook {}` does not end in .ipynb", path.display());
-        return Err(UsageError::error(problem, "notebooks are called so: `--notebook figures.ipynb`"));
-    }
     let mut sets = standard_sets(&rows.feature_names);
     let new = request.sets.iter().filter(|set| sets.iter().all(|known| known.name != set.name)).cloned();
     let new: Vec<NamedSet> = new.collect();
@@ -65,10 +81,11 @@ pub(super) fn write(request: Request) -> anyhow::Result<()> {
     let scores = fold_scores(rows, &sets, request.stepwise, settings).map_err(Error::from)?;
     let fit = coefficients(rows).map_err(Error::from)?;
 
-    let predictions = path.with_extension("predictions.csv");
-    let parameters = request.parameters(&sets, &fit, &predictions)?;
-    for (path, text) in [(&predictions, predictions_csv(rows, &scores)), (&path.to_owned(), notebook(&parameters))] {
-        fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+    let predictions = predictions_path(path);
+    let parameters = request.parameters(&sets, &fit, &predictions);
+    // the notebook comes last: where it is, its data are
+    for (path, text) in [(predictions.as_path(), predictions_csv(rows, &scores)), (path, notebook(&parameters))] {
+        files::write(path, text).with_context(|| cannot_write(path))?;
     }
     note(&format!("written: {} and {}", path.display(), predictions.display()));
     Ok(())
@@ -76,27 +93,22 @@ pub(super) fn write(request: Request) -> anyhow::Result<()> {
 
 impl Request<'_> {
     /// Every name of the template with its value.
-    fn parameters(
-        &self,
-        sets: &[NamedSet],
-        fit: &LikelihoodFit,
-        predictions: &Path,
-    ) -> anyhow::Result<Map<String, Value>> {
+    fn parameters(&self, sets: &[NamedSet], fit: &LikelihoodFit, predictions: &Path) -> Map<String, Value> {
         let rows = self.rows;
         let names = |columns: &[usize]| -> Vec<&str> {
             columns.iter().map(|&column| rows.feature_names[column].as_str()).collect()
         };
         let sets: Map<String, Value> = sets.iter().map(|set| (set.name.clone(), names(&set.columns).into())).collect();
         let overlap = if self.overlap.is_empty() { best_features(rows, 3) } else { self.overlap.clone() };
-        let joint = if self.joint.len() == 2 { self.joint.clone() } else { two_features(rows) };
+        let named = <[usize; 2]>::try_from(self.joint.as_slice()).ok();
+        let joint = named.or_else(|| best_pair(rows));
         let left_out: Map<String, Value> = fit
             .terms
             .iter()
             .filter_map(|term| Some((term.feature.clone(), serde_json::to_value(term.left_out?).ok()?)))
             .collect();
-        let folder = path_of_folder(self.path);
         let parameters = json!({
-            "table": relative(&folder, self.input),
+            "table": relative(files::folder_of(self.path), self.input),
             "predictions": predictions.file_name().unwrap_or_default().to_string_lossy(),
             "where": self.clauses,
             "features": rows.feature_names,
@@ -105,47 +117,16 @@ impl Request<'_> {
             "l2": self.settings.l2,
             "overlap": names(&overlap),
             "top": self.top,
-            "joint": (joint.len() == 2).then(|| names(&joint)),
-            "by": self.by_columns()?,
+            "joint": joint.map(|pair| names(&pair)),
+            "by": self.by,
             "left_out": left_out,
             "fit_status": fit.status,
         });
         match parameters {
-            Value::Object(parameters) => Ok(parameters),
-            _ => Ok(Map::new()),
+            Value::Object(parameters) => parameters,
+            _ => Map::new(),
         }
     }
-
-    /// The columns that were asked for, and those of [`BY`] that have values.
-    fn by_columns(&self) -> anyhow::Result<Vec<String>> {
-        let mut columns: Vec<String> = self.rows.by.iter().map(|(column, _)| column.clone()).collect();
-        for column in BY.map(str::to_owned) {
-            if columns.contains(&column) || !self.table.column_names().contains(&column.as_str()) {
-                continue;
-            }
-            let mut values = self.table.strings(&column).map_err(Error::from)?;
-            values.retain(|value| value.as_ref().is_some_and(|value| !value.is_empty()));
-            values.sort_unstable();
-            values.dedup();
-            if (1..=MOST_VALUES).contains(&values.len()) {
-                columns.push(column);
-            }
-        }
-        Ok(columns)
-    }
-}
-
-/// The first two scorers' logits, as in the paper's figure 9; else the best two features; fewer if there are not two.
-fn two_features(rows: &LabelledRows) -> Vec<usize> {
-    let logits: Vec<usize> = (0..rows.feature_names.len())
-        .filter(|&column| rows.feature_names[column].starts_with("logit@"))
-        .take(2)
-        .collect();
-    if logits.len() == 2 { logits } else { best_features(rows, 2) }
-}
-
-fn path_of_folder(path: &Path) -> PathBuf {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
 /// A file as seen from a folder: what a notebook, which runs in its own folder, finds it by.
@@ -178,6 +159,5 @@ mod tests {
         assert_eq!(relative(&deep, &table), "../../c/t.csv");
         assert_eq!(relative(&folder.path().join("c"), &table), "t.csv");
         assert_eq!(relative(folder.path(), Path::new("none.csv")), "none.csv");
-        assert_eq!(path_of_folder(Path::new("x.ipynb")), Path::new("."));
     }
 }

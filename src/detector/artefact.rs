@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write,
     path::Path,
 };
 
@@ -20,6 +19,7 @@ use super::{
     recalibration::calibrated_out_of_fold,
     roc_auc, sigmoid,
 };
+use crate::files;
 
 /// The version of the detector file's schema that this program writes and reads.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -385,23 +385,7 @@ impl Detector {
     /// # Errors
     /// [`DetectorError::Write`].
     pub fn write(&self, path: &Path) -> Result<(), DetectorError> {
-        let write = || {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".detector-");
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt;
-                // as any new file: readable for whom the user's mask allows
-                builder.permissions(std::fs::Permissions::from_mode(0o666));
-            }
-            let mut file = builder.tempfile_in(folder)?;
-            file.write_all(self.to_json().as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            Ok(())
-        };
-        write().map_err(|source| DetectorError::Write { path: path.to_owned(), source })
+        files::write(path, self.to_json()).map_err(|source| DetectorError::Write { path: path.to_owned(), source })
     }
 
     fn content_hash(&self) -> String {

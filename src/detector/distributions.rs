@@ -3,7 +3,7 @@
 use statrs::function::{beta::beta_reg, erf::erfc, gamma::gamma_ur};
 
 /// The 97.5% quantile of the standard normal distribution: half the width of a 95% interval, in standard errors.
-pub(super) const Z_95: f64 = 1.959_963_984_540_054;
+pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
 
 /// P(|Z| ≥ |z|) of a standard normal Z.
 pub(super) fn normal_p(z: f64) -> f64 {

@@ -81,6 +81,7 @@ pub use correlation::{Correlation, Homogeneity, homogeneity, pearson, point_bise
 pub use curves::{RocPoint, average_precision, roc_curve};
 pub use decision::{Decision, DecisionRule, Operation, Verdict};
 pub use delong::{Delong, PairedDelong, delong, paired_delong};
+pub(crate) use distributions::Z_95;
 pub use distributions::holm;
 pub use domain::Domain;
 pub use evaluate::{

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +14,10 @@ use super::{
     paper_tables::named_tables,
     tables::{Format, evaluation_page, latex_escaped},
 };
-use crate::detector::{Evaluation, LabelledRows};
+use crate::{
+    detector::{Evaluation, LabelledRows},
+    files,
+};
 
 /// A file of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +121,8 @@ fn figures_tex(sections: &[Section]) -> String {
         let share = if figure.width < 480.0 { "0.65" } else { "" };
         let _ = write!(
             text,
-            "\\begin{{figure}}\n\\centering\n\\includegraphics[width={share}\\linewidth]{{figures/{}.png}}\n\
+            "\\begin{{figure}}\n\\centering\n\
+             \\includegraphics[width={share}\\linewidth,height=0.75\\textheight,keepaspectratio]{{figures/{}.png}}\n\
              \\caption{{{}}}\n\\label{{fig:{}}}\n\\end{{figure}}\n\n",
             figure.name,
             latex_escaped(&figure.caption),
@@ -140,19 +144,7 @@ pub fn write_report(folder: &Path, files: &[ReportFile]) -> Result<(), ReportErr
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).map_err(|source| ReportError::Folder { path: parent.to_owned(), source })?;
-        replace(parent, &path, &file.bytes).map_err(|source| ReportError::Write { path: path.clone(), source })?;
+        files::write(&path, &file.bytes).map_err(|source| ReportError::Write { path: path.clone(), source })?;
     }
-    Ok(())
-}
-
-fn replace(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".veridiff-");
-    // a temporary file is private by default; a report is ordinary files under the user's umask
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -239,7 +239,10 @@ fn reference_finding(evaluation: &Evaluation) -> Option<String> {
         .pairs
         .iter()
         .find(|pair| [pair.first.as_str(), pair.second.as_str()].iter().all(|name| name.starts_with("reference-")));
-    let p = pair.and_then(|pair| pair.p).map_or_else(String::new, |p| format!("; p = {p:.3} of no difference"));
+    let p = pair.and_then(|pair| pair.p).map_or_else(String::new, |p| match p {
+        p if p < 0.001 => "; p < 0.001 of no difference".to_owned(),
+        p => format!("; p = {p:.3} of no difference"),
+    });
     let text = |figure: &Figure| auc_text(figure.auc, figure.interval);
     Some(format!(
         "Metrics that need a reference text reach {}, those that need none {}{p}.",

@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    figures::best_metrics,
+    figures::{best_metrics, describe},
     statistics::{self, p_value},
     tables::{self, Grid, common_scorer, rate, short, with_interval},
 };
 use crate::{
-    detector::{Evaluation, Figure, LikelihoodFit, PredictorEvaluation, PredictorKind},
+    detector::{Evaluation, Figure, Learner, LikelihoodFit, PredictorEvaluation, PredictorKind},
     features::Family,
 };
 
@@ -114,7 +114,8 @@ pub fn named_tables(evaluation: &Evaluation) -> Vec<NamedTable> {
         list.push(NamedTable::new("generators", tables::generator_grid(evaluation), generators(whole)));
     }
     if let Some(comparison) = &evaluation.comparison {
-        list.push(NamedTable::new("sets", statistics::set_grid(comparison), records(&comparison.sets)));
+        let grid = statistics::set_grid(comparison, evaluation.settings.learner);
+        list.push(NamedTable::new("sets", grid, records(&comparison.sets)));
         list.push(NamedTable::new("set-pairs", statistics::pair_grid(comparison), records(&comparison.pairs)));
     }
     list.extend(leading_coefficients(evaluation));
@@ -144,12 +145,12 @@ pub fn named_tables(evaluation: &Evaluation) -> Vec<NamedTable> {
         list.push(NamedTable::new("overlap", statistics::overlap_grid(overlap), named.collect()));
     }
     if let Some(joint) = &evaluation.joint {
-        let sides = [("above", &joint.above_diagonal), ("below", &joint.below_diagonal)].map(|(name, side)| {
-            let mut value = record(side);
+        let sides = statistics::joint_sides(joint).into_iter().map(|(name, side)| {
+            let mut value = record(&side);
             value["side"] = name.into();
             value
         });
-        list.push(NamedTable::new("joint", statistics::joint_grid(joint), sides.to_vec()));
+        list.push(NamedTable::new("joint", statistics::joint_grid(joint), sides.collect()));
     }
     list.retain(|table| !table.grid.is_empty());
     let mut names: Vec<String> = Vec::new();
@@ -176,10 +177,16 @@ fn generators(whole: &PredictorEvaluation) -> Vec<Value> {
     rows.collect()
 }
 
-/// The paper's table 4: the best single metrics, then regressions over sets of metrics.
+/// The paper's table 4: the best single metrics, then the learner over sets of metrics.
 fn combination(evaluation: &Evaluation) -> NamedTable {
-    let heads = ["predictor", "metrics", "acc. %", "major. %", "AUC [95%]", "in sample\nacc. %", "\nAUC"];
-    let title = "Best single metrics (first the best of each family), and regressions over several; out of fold";
+    let heads = ["predictor", "metrics", "acc. %", "major. %", "AUC [95%]", "in sample\nacc. %", "in sample\nAUC"];
+    let title = match evaluation.predictors.last().map(|predictor| predictor.kind) {
+        Some(PredictorKind::Detector) => "The detector".to_owned(),
+        _ => format!(
+            "Best single metrics (first the best of each family), and {} over several; out of fold",
+            describe::learner(evaluation.settings.learner)
+        ),
+    };
     let mut grid = Grid::new(title, &heads);
     let mut records = Vec::new();
     let percent = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}", 100.0 * value));
@@ -216,7 +223,11 @@ fn combination(evaluation: &Evaluation) -> NamedTable {
         push("set", &set.name, Some(set.features.len()), &set.overall);
     }
     if let Some(stepwise) = &evaluation.stepwise {
-        push("stepwise", "all, chosen stepwise", Some(stepwise.choice.selected.len()), &stepwise.overall);
+        let name = match evaluation.settings.learner {
+            Learner::Logistic => "all, chosen stepwise".to_owned(),
+            _ => format!("all, chosen stepwise ({})", describe::learner(Learner::Logistic)),
+        };
+        push("stepwise", &name, Some(stepwise.choice.selected.len()), &stepwise.overall);
     }
     match all.first() {
         Some(set) => push("set", &set.name, Some(n_features), &set.overall),

@@ -2,12 +2,13 @@
 //! coefficients, overlaps.
 
 use super::{
+    figures::describe,
     repeats,
     tables::{Grid, common_scorer, number, rate, short, with_interval},
 };
 use crate::detector::{
-    ColumnFigures, Comparison, Correlation, Evaluation, FitStatus, Interval, JointDistribution, LeftOut, LikelihoodFit,
-    Overlap, PredictorKind, Region, Side, StepAction, StepwiseEvaluation, Term,
+    ColumnFigures, Comparison, Correlation, Estimate, Evaluation, FitStatus, Interval, JointDistribution, Learner,
+    LeftOut, LikelihoodFit, Overlap, PredictorKind, Region, Side, StepAction, StepwiseEvaluation, Term,
 };
 
 /// Every table that the evaluation has figures for, in the order to read them.
@@ -18,7 +19,7 @@ pub(super) fn grids(evaluation: &Evaluation) -> Vec<Grid> {
         grids.extend(predictor.by.iter().map(|figures| column_grid(name, figures)));
     }
     if let Some(comparison) = &evaluation.comparison {
-        grids.extend([set_grid(comparison), pair_grid(comparison)]);
+        grids.extend([set_grid(comparison, evaluation.settings.learner), pair_grid(comparison)]);
     }
     if let Some(fit) = &evaluation.coefficients {
         grids.push(coefficient_grid("All features", fit, None));
@@ -37,6 +38,8 @@ pub(super) fn grids(evaluation: &Evaluation) -> Vec<Grid> {
 pub(super) fn p_value(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),
+        // smaller ones have lost their digits, down to zero
+        Some(p) if p < 1e-99 => "<1e-99".to_owned(),
         Some(p) if p < 1e-4 => format!("{p:.0e}"),
         Some(p) => format!("{p:.4}"),
     }
@@ -64,7 +67,7 @@ pub(super) fn quality_grid(evaluation: &Evaluation) -> Grid {
     let trained = evaluation.predictors.iter().any(|predictor| predictor.overall.in_sample.is_some());
     let mut heads = vec!["predictor", "AUC", "DeLong [95%]"];
     if trained {
-        heads.extend(["in sample\nAUC", "\nacc."]);
+        heads.extend(["in sample\nAUC", "in sample\nacc."]);
     }
     heads.extend(["AP", "r", "p", "Brier", "ECE", "ECE mass"]);
     let title = if trained {
@@ -102,15 +105,15 @@ pub(super) fn legend(evaluation: &Evaluation) -> String {
     let brier = evaluation.predictors.last().and_then(|predictor| predictor.overall.calibration);
     let base = brier.map_or_else(String::new, |c| format!(" (base rate alone: {:.3})", c.brier_base_rate));
     let mut text = format!(
-        "DeLong: standard error with groups; AP: average precision (by chance {:.3}); r: point-biserial\n\
-         correlation, of a feature as stored, its p for independent rows; Brier score{base};\n\
+        "DeLong: standard error with groups; AP: average precision (by chance {:.3}); Brier score{base}.\n\
+         r: point-biserial correlation, of a feature as stored, its p for independent rows.\n\
          ECE: calibration error in ten bins of equal width, or of equally many rows.\n",
         evaluation.n_positive as f64 / evaluation.n.max(1) as f64
     );
     if evaluation.coefficients.is_some() || evaluation.stepwise.is_some() {
         text.push_str(
-            "Coefficients: maximum likelihood on all rows, no penalty; p for independent rows, and with groups\n\
-             (sandwich); VIF: variance inflation. p-values after a choice of features do not know of the choice.\n",
+            "Coefficients: maximum likelihood on all rows, no penalty; VIF: variance inflation.\n\
+             p: for independent rows, and with groups (sandwich); after a choice of features it knows nothing of the choice.\n",
         );
     }
     text
@@ -119,7 +122,7 @@ pub(super) fn legend(evaluation: &Evaluation) -> String {
 pub(super) fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
     let differs = figures.recall.map_or_else(String::new, |test| {
         let rough = if test.smallest_expected < 5.0 { ", rough: few rows" } else { "" };
-        format!("; recall differs with p {} (chi-squared {:.1}{rough})", p_value(Some(test.p)), test.chi_squared)
+        format!("; equal recall: p {} (chi-squared {:.1}{rough})", p_value(Some(test.p)), test.chi_squared)
     });
     let title = format!("{name}, by {}{differs}", figures.column);
     let heads = [figures.column.as_str(), "n", "halluc.", "called", "found", "recall", "AUC [95%]", "acc.", "major."];
@@ -149,9 +152,10 @@ pub(super) fn column_grid(name: &str, figures: &ColumnFigures) -> Grid {
     grid
 }
 
-pub(super) fn set_grid(comparison: &Comparison) -> Grid {
-    let heads = ["set", "features", "AUC [95%]", "within [95%]", "acc.", "major.", "in sample\nAUC", "\nacc."];
-    let mut grid = Grid::new("Sets of features: logistic regression out of fold, and in sample (flattering)", &heads);
+pub(super) fn set_grid(comparison: &Comparison, learner: Learner) -> Grid {
+    let heads = ["set", "features", "AUC [95%]", "within [95%]", "acc.", "major.", "in sample\nAUC", "in sample\nacc."];
+    let title = format!("Sets of features: {} out of fold, and in sample (flattering)", describe::learner(learner));
+    let mut grid = Grid::new(title, &heads);
     for set in &comparison.sets {
         let (figure, within) = (&set.overall, &set.within_generators);
         grid.push(vec![
@@ -194,18 +198,27 @@ pub(super) fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&d
         FitStatus::QuasiSeparated => "; QUASI-SEPARATED, no finite estimate",
         FitStatus::NotConverged => "; NOT CONVERGED",
     };
+    // a log-likelihood is never above zero; rounded to it, it has no sign
+    let log_likelihood = |value: f64| if value > -0.05 { "0.0".to_owned() } else { format!("{value:.1}") };
     let title = format!(
-        "{what}{status}: AIC {:.1}, log-likelihood {:.1} (null {:.1}), McFadden {:.3}",
-        fit.aic, fit.log_likelihood, fit.log_likelihood_null, fit.pseudo_r2
+        "{what}{status}: AIC {:.1}, log-likelihood {} (null {}), McFadden {:.3}",
+        fit.aic,
+        log_likelihood(fit.log_likelihood),
+        log_likelihood(fit.log_likelihood_null),
+        fit.pseudo_r2
     );
-    let mut heads = vec!["feature", "coefficient", "per sd", "SE", "z", "p", "p groups", "VIF"];
-    if folds.is_some() {
-        heads.push("folds");
+    let estimated = fit.intercept.is_some() || fit.terms.iter().any(|term| term.estimate.is_some());
+    let mut heads = vec!["feature"];
+    if estimated {
+        heads.extend(["coefficient", "per sd", "SE", "z", "p", "p groups"]);
     }
+    heads.push("VIF");
+    heads.extend(folds.map(|_| "folds"));
     let mut grid = Grid::new(title, &heads);
-    let estimate_cells = |estimate: Option<crate::detector::Estimate>| match estimate {
-        None => [(); 6].map(|()| "-".to_owned()),
-        Some(estimate) => [
+    let estimate_cells = |estimate: Option<Estimate>| match estimate {
+        None if !estimated => Vec::new(),
+        None => vec!["-".to_owned(); 6],
+        Some(estimate) => vec![
             number(estimate.coefficient),
             format!("{:+.3}", estimate.standardised),
             number(estimate.model.standard_error),
@@ -226,9 +239,11 @@ pub(super) fn coefficient_grid(what: &str, fit: &LikelihoodFit, folds: Option<&d
         row.extend(folds.map(|folds| folds(&term.feature)));
         grid.push(row);
     }
-    let mut intercept = vec!["(intercept)".to_owned()];
-    intercept.extend(estimate_cells(fit.intercept));
-    grid.push(intercept);
+    if estimated {
+        let mut intercept = vec!["(intercept)".to_owned()];
+        intercept.extend(estimate_cells(fit.intercept));
+        grid.push(intercept);
+    }
     grid
 }
 
@@ -284,6 +299,21 @@ pub(super) fn overlap_grid(overlap: &Overlap) -> Grid {
     grid
 }
 
+/// Whether both are one measure under two scorers: then they have one unit and can be compared row by row.
+pub(super) fn has_diagonal(joint: &JointDistribution) -> bool {
+    let measure = |name: &str| name.split_once('@').map(|(measure, _)| measure.to_owned());
+    measure(&joint.x).is_some() && measure(&joint.x) == measure(&joint.y)
+}
+
+/// What a joint distribution counts: the rows above and below the diagonal where there is one, else all rows.
+pub(super) fn joint_sides(joint: &JointDistribution) -> Vec<(&'static str, Side)> {
+    if has_diagonal(joint) {
+        return vec![("above", joint.above_diagonal), ("below", joint.below_diagonal)];
+    }
+    let n_positive = joint.points.iter().filter(|(_, _, positive)| *positive).count();
+    vec![("all", Side { n: joint.points.len(), n_positive })]
+}
+
 pub(super) fn joint_grid(joint: &JointDistribution) -> Grid {
     let correlation = joint.correlation.map_or_else(
         || "one does not vary".to_owned(),
@@ -291,8 +321,12 @@ pub(super) fn joint_grid(joint: &JointDistribution) -> Grid {
     );
     let title = format!("{} (x) and {} (y): {correlation}; the distribution is in the JSON", joint.x, joint.y);
     let mut grid = Grid::new(title, &["side of the diagonal", "rows", "halluc."]);
-    for (name, Side { n, n_positive }) in [("y above x", joint.above_diagonal), ("y below x", joint.below_diagonal)] {
-        grid.push(vec![name.to_owned(), n.to_string(), part(n_positive, n)]);
+    for (side, Side { n, n_positive }) in joint_sides(joint) {
+        let name = match side {
+            "all" => "no unit in common, no diagonal".to_owned(),
+            side => format!("y {side} x"),
+        };
+        grid.push(vec![name, n.to_string(), part(n_positive, n)]);
     }
     grid
 }

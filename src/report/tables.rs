@@ -8,8 +8,10 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, TableComponent};
 use serde::Serialize;
 
-use super::statistics;
-use crate::detector::{Direction, Evaluation, Figure, Fit, Interval, MeanFigure, PredictorEvaluation, PredictorKind};
+use super::{figures::describe, statistics};
+use crate::detector::{
+    Boosted, Direction, Evaluation, Figure, Fit, Interval, Learner, MeanFigure, PredictorEvaluation, PredictorKind,
+};
 
 /// How tables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -30,7 +32,7 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grid {
     title: String,
-    /// A line feed breaks a head in two where the format allows.
+    /// What is before a line feed is what neighbours have in common; it stands above the rest where the format allows.
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
@@ -58,7 +60,7 @@ impl Grid {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
-        table.set_header(&self.heads).add_rows(&self.rows);
+        table.set_header(self.text_heads()).add_rows(&self.rows);
         for (index, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, 1));
             if index > 0 {
@@ -67,6 +69,17 @@ impl Grid {
         }
         let body: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         format!("{}\n{body}", printable(&self.title))
+    }
+
+    /// The heads with what neighbours have in common above the first of them only.
+    fn text_heads(&self) -> Vec<String> {
+        let common = |head: &str| head.split_once('\n').map(|(common, _)| common.to_owned());
+        let same = |i: usize| i > 0 && common(&self.heads[i]).is_some_and(|c| common(&self.heads[i - 1]) == Some(c));
+        let short = |(i, head): (usize, &String)| match head.split_once('\n') {
+            Some((_, rest)) if same(i) => format!("\n{rest}"),
+            _ => head.clone(),
+        };
+        self.heads.iter().enumerate().map(short).collect()
     }
 
     /// A Markdown table under its title in bold.
@@ -80,17 +93,22 @@ impl Grid {
         format!("**{}**\n\n{}|{rule}\n{rows}", printable(&self.title), line(&self.heads))
     }
 
-    /// A LaTeX `table` that needs the `booktabs` package.
+    /// A LaTeX `table` that needs the packages `booktabs` and `graphicx`, which makes it smaller if it is wider than the
+    /// text. pdfLaTeX does; names in other scripts than Latin need XeLaTeX or LuaLaTeX, and a font that has them.
     pub fn to_latex(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells.iter().map(|cell| latex_escaped(&cell.replace('\n', " "))).collect();
-            format!("{} \\\\\n", cells.join(" & "))
+            // a bracket behind the end of a line would be its argument
+            let guard = if cells.first().is_some_and(|cell| cell.starts_with(['[', '*'])) { "{}" } else { "" };
+            format!("{guard}{} \\\\\n", cells.join(" & "))
         };
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
         let columns = format!("l{}", "r".repeat(self.heads.len().saturating_sub(1)));
         format!(
-            "\\begin{{table}}\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{}\\midrule\n{rows}\
-             \\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
+            "% needs booktabs and graphicx\n\\begin{{table}}\n\\caption{{{}}}\n\
+             \\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n\
+             \\begin{{tabular}}{{{columns}}}\n\\toprule\n{}\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}%\n}}\n\
+             \\end{{table}}\n",
             latex_escaped(&printable(&self.title)),
             line(&self.heads)
         )
@@ -113,20 +131,29 @@ pub fn printable(text: &str) -> String {
 }
 
 pub(super) fn latex_escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
+    let mut out = String::new();
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let starts_number = || matches!(before, None | Some(' ' | '[' | '('));
         match c {
             '\\' => out.push_str("\\textbackslash{}"),
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
+            '<' => out.push_str("\\textless{}"),
+            '>' => out.push_str("\\textgreater{}"),
+            '|' => out.push_str("\\textbar{}"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
             '±' => out.push_str("$\\pm$"),
             'χ' => out.push_str("$\\chi$"),
             '²' => out.push_str("$^2$"),
             '−' => out.push_str("$-$"),
+            '-' if starts_number() && rest.peek().is_some_and(char::is_ascii_digit) => out.push_str("$-$"),
             c => out.push(c),
         }
-        out
-    })
+        before = Some(c);
+    }
+    out
 }
 
 pub(super) fn rate(value: Option<f64>) -> String {
@@ -230,12 +257,16 @@ fn legend(evaluation: &Evaluation) -> String {
     if detector {
         return format!("The detector as it is, its own threshold; {intervals}, seed {}.\n", settings.bootstrap.seed);
     }
+    let learner = match settings.learner {
+        Learner::Logistic => format!("L2 {}", settings.l2),
+        learner => describe::learner(learner).to_owned(),
+    };
     format!(
-        "Out of fold ({} folds, groups whole, L2 {}); {intervals}; seed {}.\n\
+        "Out of fold ({} folds, groups whole, {learner}); {intervals}; seed {}.\n\
          sign: + higher is hallucinated, − lower, ± the folds disagree; raw: AUC of the feature as stored.\n\
          within: mean of the AUCs within generators; new: the generator and the diff both left out of training.\n\
          acc.: at the threshold best on the training folds; major.: always answering the larger class.\n",
-        settings.n_folds, settings.l2, settings.bootstrap.seed
+        settings.n_folds, settings.bootstrap.seed
     )
 }
 
@@ -424,12 +455,20 @@ pub(super) fn csv_quoted(cell: &str) -> String {
 
 /// A fitted detector: its coefficients, and how well it does in and out of sample.
 pub fn fit_page(fit: &Fit, format: Format) -> String {
-    let grid = coefficient_grid(fit);
+    let grid = match &fit.detector.boosted {
+        None => coefficient_grid(fit),
+        Some(boosted) => gain_grid(fit, boosted),
+    };
     match format {
         Format::Json => json(fit),
         Format::Md => format!("{}\n{}", grid.to_markdown(), fit_summary(fit)),
         Format::Latex => grid.to_latex(),
         Format::Csv => {
+            if let Some(boosted) = &fit.detector.boosted {
+                let rows = fit.detector.features.iter().zip(&boosted.gain);
+                let lines = rows.map(|(f, gain)| format!("{},{},{},{gain}\n", csv_quoted(&f.name), f.mean, f.scale));
+                return String::from("feature,mean,scale,gain\n") + &lines.collect::<String>();
+            }
             let mut csv = String::from("feature,mean,scale,coefficient,odds_ratio\n");
             for f in &fit.detector.features {
                 let odds = f.coefficient.exp();
@@ -441,13 +480,28 @@ pub fn fit_page(fit: &Fit, format: Format) -> String {
     }
 }
 
+/// What a page about a fit is called, and the scorer that its names leave out.
+fn fit_title(fit: &Fit) -> (String, Option<&str>) {
+    let scorer = common_scorer(fit.detector.features.iter().map(|f| f.name.as_str()));
+    let features = scorer.map_or_else(String::new, |scorer| format!("; features @{scorer}"));
+    (format!("Detector {}{features}", fit.detector.id()), scorer)
+}
+
+/// What trees took from each feature.
+fn gain_grid(fit: &Fit, boosted: &Boosted) -> Grid {
+    let (title, scorer) = fit_title(fit);
+    let title = format!("{title}; {} boosted trees", boosted.trees.len());
+    let mut grid = Grid::new(title, &["feature", "mean", "sd", "share of the gain"]);
+    for (feature, gain) in fit.detector.features.iter().zip(&boosted.gain) {
+        let name = short(&feature.name, scorer).to_owned();
+        grid.push(vec![name, number(feature.mean), number(feature.scale), rate(Some(*gain))]);
+    }
+    grid
+}
+
 fn coefficient_grid(fit: &Fit) -> Grid {
     let detector = &fit.detector;
-    let scorer = common_scorer(detector.features.iter().map(|f| f.name.as_str()));
-    let mut title = format!("Detector {}", detector.id());
-    if let Some(scorer) = scorer {
-        let _ = write!(title, "; features @{scorer}");
-    }
+    let (title, scorer) = fit_title(fit);
     let mut grid = Grid::new(title, &["feature", "mean", "sd", "coefficient", "odds ratio per sd"]);
     for feature in &detector.features {
         grid.push(vec![
@@ -469,9 +523,13 @@ fn fit_summary(fit: &Fit) -> String {
         0 => String::new(),
         _ => format!("; left out: {} without label, {} without a feature", fit.n_unlabelled, fit.n_incomplete),
     };
+    let learner = match &detector.boosted {
+        Some(_) => "learner           boosted trees".to_owned(),
+        None => format!("converged         {} (L2 {})", if detector.converged { "yes" } else { "no" }, detector.l2),
+    };
     let mut text = format!(
         "rows              {}, {} hallucinated, {} groups{left_out}\n\
-         converged         {} (L2 {})\n\
+         {learner}\n\
          AUC in sample     {} (on its own training rows: flattering)\n\
          AUC out of fold   {} ({} folds, groups whole)\n\
          accuracy          {} out of fold; always answering the larger class: {}\n\
@@ -479,8 +537,6 @@ fn fit_summary(fit: &Fit) -> String {
         training.n_rows,
         training.n_positive,
         training.n_groups,
-        if detector.converged { "yes" } else { "no" },
-        detector.l2,
         rate(fit.auc_in_sample),
         with_interval(out_of_fold.auc, out_of_fold.interval),
         training.n_folds,
@@ -550,8 +606,21 @@ mod tests {
     #[test]
     fn markdown_and_latex_escape_what_they_must() {
         assert!(grid().to_markdown().contains("| a_b\\|c | 0.5 |\n"), "{}", grid().to_markdown());
-        assert!(grid().to_latex().contains("a\\_b|c & 0.5 \\\\\n"), "{}", grid().to_latex());
+        assert!(grid().to_latex().contains("a\\_b\\textbar{}c & 0.5 \\\\\n"), "{}", grid().to_latex());
         assert_eq!(latex_escaped("5% {x}\\"), "5\\% \\{x\\}\\textbackslash{}");
+        assert_eq!(latex_escaped("<a-1> [-0.5, -2]"), "\\textless{}a-1\\textgreater{} [$-$0.5, $-$2]");
+        let mut grid = Grid::new("", &["name"]);
+        grid.push(vec!["[x]".into()]);
+        assert!(grid.to_latex().contains("\n{}[x] \\\\\n"), "a bracket is no argument: {}", grid.to_latex());
+    }
+
+    #[test]
+    fn heads_in_common_stand_once_in_text_and_everywhere_else_in_full() {
+        let mut grid = Grid::new("", &["a", "in sample\nAUC", "in sample\nacc."]);
+        grid.push(vec!["x".into(), "0.5".into(), "0.25".into()]);
+        assert_eq!(grid.to_text().matches("in sample").count(), 1, "{}", grid.to_text());
+        assert!(grid.to_markdown().contains("| a | in sample AUC | in sample acc. |"), "{}", grid.to_markdown());
+        assert!(grid.to_latex().contains("a & in sample AUC & in sample acc. \\\\\n"), "{}", grid.to_latex());
     }
 
     #[test]

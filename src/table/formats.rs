@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs::{self, File},
-    io::{self, BufRead, BufReader, BufWriter, Write},
+    io::{self, BufRead, BufReader, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
@@ -33,6 +33,7 @@ use super::{
     Column, Row, Table, TableBuilder, TableError,
     cell::{Cell, Kind},
 };
+use crate::files;
 
 /// The Parquet key under which the columns' kinds stand.
 const COLUMNS_KEY: &str = "veridiff:columns";
@@ -130,22 +131,28 @@ impl Table {
     /// [`TableError::UnknownFormat`]; [`TableError::Write`] with the system's reason.
     pub fn write(&self, path: &Path) -> Result<(), TableError> {
         let format = Format::of(path)?;
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
-        if format != Format::Parquet && !special {
+        let target = files::followed(path);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| TableError::Write { path, source }
+        };
+        if format != Format::Parquet && !files::is_stream(&target) {
             let sidecar = Sidecar {
                 metadata: self.metadata.clone(),
                 columns: self.columns.clone(),
                 empty_strings: if format == Format::Csv { self.empty_strings() } else { BTreeMap::new() },
             };
-            replace(&Sidecar::path(&target), |out| Ok(writeln!(out, "{}", serde_json::to_string_pretty(&sidecar)?)?))?;
+            let beside = Sidecar::path(&target);
+            let write =
+                |out: &mut (dyn Write + Send)| Ok(writeln!(out, "{}", serde_json::to_string_pretty(&sidecar)?)?);
+            files::write_with(&beside, write).map_err(failed(&beside))?;
         }
         let write = |out: &mut (dyn Write + Send)| match format {
             Format::Parquet => self.write_parquet(out).map_err(io_of_parquet),
             Format::Csv => self.write_csv(out).map_err(io_of_arrow),
             Format::Jsonl => self.write_jsonl(out),
         };
-        if special { write_through(&target, write) } else { replace(&target, write) }
+        files::write_with(&target, write).map_err(failed(&target))
     }
 
     /// Whether [`Table::write`] could write `path`, to be asked before hours of work: a known ending, and a folder that
@@ -155,13 +162,7 @@ impl Table {
     /// As [`Table::write`].
     pub fn check_output(path: &Path) -> Result<(), TableError> {
         Format::of(path)?;
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let attempt = match fs::metadata(&target) {
-            Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-            Ok(found) if !found.is_file() => File::options().write(true).open(&target).map(drop),
-            _ => temporary_in(folder_of(&target)).map(drop),
-        };
-        attempt.map_err(|source| TableError::Write { path: path.to_owned(), source })
+        files::check(path).map_err(|source| TableError::Write { path: path.to_owned(), source })
     }
 
     fn write_parquet(&self, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
@@ -208,47 +209,6 @@ impl Table {
         }
         all
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".veridiff-");
-    // A temporary file is private by default; a table is an ordinary file under the user's umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
-}
-
-/// Puts what `write` writes under `path` in one step.
-fn replace(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), TableError> {
-    let attempt = || {
-        let mut file = temporary_in(folder_of(path))?;
-        let mut out = BufWriter::new(file.as_file_mut());
-        write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        // The new name reaches the disk with its folder.
-        #[cfg(unix)]
-        File::open(folder_of(path))?.sync_all()?;
-        Ok(())
-    };
-    attempt().map_err(|source| TableError::Write { path: path.to_owned(), source })
-}
-
-/// Writes into what is at `path`, a pipe or a device.
-fn write_through(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), TableError> {
-    let attempt = || {
-        let mut out = BufWriter::new(File::options().write(true).open(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    attempt().map_err(|source| TableError::Write { path: path.to_owned(), source })
 }
 
 /// The system's error inside, so that its kind is not lost.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Explanation;
 use crate::{
     Result,
-    detector::{Detector, feature_columns, percentile, quantiles},
+    detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles},
     features::{BLEU4, Feature, FeatureSet, features},
     grounding::PlainScores,
     reference::bleu::Bleu,
@@ -109,19 +109,6 @@ fn name_of(column: &str) -> &str {
     column.split('@').next().unwrap_or(column)
 }
 
-/// Settings that must be equal for features to be comparable, beside the model's own.
-const BINDING: [&str; 9] = [
-    "template_sha256",
-    "targets",
-    "parse_special",
-    "attributed_fn",
-    "fold",
-    "normalize",
-    "denominator",
-    "start_row",
-    "first_target",
-];
-
 impl Explanation {
     /// Says where each feature falls among the rows of a feature table, called `name`. What was not computed here (similarity,
     /// entailment, other scorers' features) is taken from the table's row with the sample's id, if it has one.
@@ -163,13 +150,10 @@ impl Explanation {
 
     /// Notes which settings of other rows differ from these: their numbers are not alike.
     fn note_differences(&mut self, metadata: &BTreeMap<String, String>, rows: &str) {
-        let own = [format!("weights@{}", self.scorer), format!("dtype@{}", self.scorer)];
-        for key in BINDING.into_iter().chain(own.iter().map(String::as_str)) {
-            if let (Some(here), Some(there)) = (self.settings.get(key), metadata.get(key))
-                && here != there
-            {
-                self.notes.push(format!("`{key}` is `{here}` here, but `{there}` of the {rows}: not quite comparable"));
-            }
+        let SettingKeys { meaning, rounding } =
+            SettingKeys::of(self.features.iter().map(|feature| feature.column.as_str()));
+        for Difference { key, trained, got } in differences(&[meaning, rounding].concat(), metadata, &self.settings) {
+            self.notes.push(format!("`{key}` is `{got}` here, but `{trained}` of the {rows}: not quite comparable"));
         }
     }
 

@@ -74,7 +74,7 @@ pub fn draw(values: &[Value]) -> Canvas {
     canvas.line((left, top), (left, top + height), Stroke::new(Tone::Rule, 1.0));
     let y = top + height + 40.0;
     for (i, (tone, text)) in
-        [(NEUTRAL, "labelled hallucinated"), (HALLUCINATED, "of these, found")].into_iter().enumerate()
+        [(NEUTRAL, "share of the labelled"), (HALLUCINATED, "share of the found")].into_iter().enumerate()
     {
         let x = left + 170.0 * i as f64;
         canvas.rectangle([x, y - 5.0, 14.0, 10.0], tone, "");
@@ -149,6 +149,6 @@ pub fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Fig
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = format!("{}; {}", describe::short_sample(evaluation), describe::short_procedure(evaluation));
+    let subtitle = describe::subtitle(evaluation, None);
     Ok(Figure::new(&format!("by-{}", slug(&figures.column)), &title, &subtitle, caption, draw(&values)))
 }

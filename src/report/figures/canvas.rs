@@ -253,6 +253,8 @@ impl Canvas {
             .set("height", height)
             .set("viewBox", format!("0 0 {width} {height}"))
             .set("font-family", FONT_FAMILY)
+            // letters as wide as they were measured, not rounded to the screen's pixels
+            .set("text-rendering", "geometricPrecision")
             .set("role", "img")
             .set("aria-label", clean(title))
             .add(Title::new(clean(title)))

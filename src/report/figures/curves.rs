@@ -112,12 +112,7 @@ pub fn roc(evaluation: &Evaluation, rows: &LabelledRows) -> Result<Figure, LeftO
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = format!(
-        "{}; {}{}",
-        describe::short_sample(evaluation),
-        describe::short_procedure(evaluation),
-        describe::scorer(scorer)
-    );
+    let subtitle = describe::subtitle(evaluation, scorer);
     Ok(Figure::new("roc", title, &subtitle, caption, draw_roc(&drawn)))
 }
 

@@ -1,6 +1,6 @@
 //! What captions say of the rows and the procedure.
 
-use crate::detector::{Evaluation, PredictorKind};
+use crate::detector::{Evaluation, Learner, PredictorKind};
 
 /// A count with thousands set apart.
 pub fn count(n: usize) -> String {
@@ -23,6 +23,19 @@ pub fn counted(n: usize, one: &str, many: &str) -> String {
 /// Whether a fitted detector is judged.
 pub fn judges_detector(evaluation: &Evaluation) -> bool {
     evaluation.predictors.iter().any(|predictor| predictor.kind == PredictorKind::Detector)
+}
+
+/// What makes one prediction of several metrics.
+pub fn learner(learner: Learner) -> &'static str {
+    match learner {
+        Learner::Logistic => "logistic regression",
+        Learner::Boosted => "boosted trees",
+    }
+}
+
+/// For a picture that shows scores: how many rows, how they were scored, and the scorer that its names leave out.
+pub fn subtitle(evaluation: &Evaluation, scorer: Option<&str>) -> String {
+    format!("{}; {}{}", short_sample(evaluation), short_procedure(evaluation), self::scorer(scorer))
 }
 
 /// For a picture: how many rows.
@@ -51,7 +64,7 @@ pub fn sample(evaluation: &Evaluation) -> String {
 }
 
 /// For a picture: how it was made.
-pub fn short_procedure(evaluation: &Evaluation) -> String {
+fn short_procedure(evaluation: &Evaluation) -> String {
     if judges_detector(evaluation) {
         return "the detector as it is".to_owned();
     }
@@ -64,9 +77,13 @@ pub fn procedure(evaluation: &Evaluation) -> String {
     if judges_detector(evaluation) {
         return format!("The detector as it is, nothing trained here; seed {}.", settings.bootstrap.seed);
     }
+    let learner = match settings.learner {
+        Learner::Logistic => format!("{}, L2 penalty {}", learner(settings.learner), settings.l2),
+        Learner::Boosted => learner(settings.learner).to_owned(),
+    };
     format!(
-        "Out of fold: {} folds, once, groups kept whole, L2 penalty {}, seed {}.",
-        settings.n_folds, settings.l2, settings.bootstrap.seed
+        "Out of fold: {} folds, once, groups kept whole; {learner}; seed {}.",
+        settings.n_folds, settings.bootstrap.seed
     )
 }
 

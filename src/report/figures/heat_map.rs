@@ -98,14 +98,13 @@ pub fn draw(map: &HeatMap) -> Canvas {
 
     let legend_height = 14.0 + colour_bar::HEIGHT;
     let headed = map.bands.iter().any(|band| !band.name.is_empty());
-    let gap = |index: usize| {
-        if headed {
-            BAND_HEAD
-        } else if index > 0 {
-            BAND_GAP
-        } else {
-            0.0
-        }
+    // the first head stands beside the columns' names if it is short enough
+    let first_head = map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
+    let gap = |index: usize| match (index, headed) {
+        (0, true) if first_head <= left => 0.0,
+        (_, true) => BAND_HEAD,
+        (0, false) => 0.0,
+        (_, false) => BAND_GAP,
     };
     let height = head_height
         + map.bands.iter().enumerate().map(|(i, band)| gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
@@ -147,7 +146,7 @@ pub fn draw(map: &HeatMap) -> Canvas {
         }
     }
     let number = |value: f64| if map.signed && value != 0.0 { format!("{value:+.2}") } else { format!("{value:.2}") };
-    colour_bar::draw(&mut canvas, map.scale, (left, y + 14.0), number, &map.legend);
+    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (left, y + 14.0), number, &map.legend);
     canvas
 }
 
@@ -196,19 +195,14 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
     let map =
         HeatMap { columns: columns(evaluation), bands, scale, legend: "ROC-AUC; 0.50 is chance".into(), signed: false };
     let caption = format!(
-        "ROC-AUC of each metric, and of the logistic regression over all of them, over all rows and within each \
-         generator. {} {} A metric is turned so that it points to hallucinations on the training folds (sign: + \
+        "ROC-AUC of each metric, and of {} over all of them, over all rows and within each generator. {} {} A metric is turned so that it points to hallucinations on the training folds (sign: + \
          higher, − lower, ± the folds disagree), so a value below 0.5 in a column means that it points the other way \
          there. Intervals are in the tables and under the pointer.",
+        describe::learner(evaluation.settings.learner),
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = format!(
-        "{}; {}{}",
-        describe::short_sample(evaluation),
-        describe::short_procedure(evaluation),
-        describe::scorer(scorer(evaluation))
-    );
+    let subtitle = describe::subtitle(evaluation, scorer(evaluation));
     Ok(Figure::new("auc-by-generator", title, &subtitle, caption, draw(&map)))
 }
 

@@ -9,7 +9,7 @@ use super::{
     type_setting::{Weight, fitted_names, width},
 };
 use crate::{
-    detector::{Evaluation, Figure as Numbers, Interval, PredictorKind},
+    detector::{Evaluation, Figure as Numbers, Interval, Learner, PredictorKind},
     report::tables::{common_scorer, short},
 };
 
@@ -86,7 +86,7 @@ pub fn draw(lines: &[Line]) -> Canvas {
     canvas.text_at_middle(left + 18.0, y, "out of fold; the dashed line is chance", PLAIN.small().tone(Tone::Muted));
     if n_legend > 1.0 {
         y += 18.0;
-        canvas.circle((left + 6.0, y), 3.5, Tone::Paper, 1.0, Some(Stroke::new(NEUTRAL, 1.2)));
+        canvas.circle((left + 6.0, y), 3.5, Tone::Paper, 1.0, Some(Stroke::new(HALLUCINATED, 1.2)));
         canvas.text_at_middle(left + 18.0, y, "in sample: flattering", PLAIN.small().tone(Tone::Muted));
     }
     canvas
@@ -122,19 +122,20 @@ pub fn aucs(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
     if lines.is_empty() {
         return Err(LeftOut::new(title, "no predictor has an AUC"));
     }
+    let learner = evaluation.settings.learner;
+    let stepwise = match (&evaluation.stepwise, learner) {
+        (None, _) | (_, Learner::Logistic) => String::new(),
+        (Some(_), _) => format!(" (stepwise: {})", describe::learner(Learner::Logistic)),
+    };
     let caption = format!(
-        "ROC-AUC over all rows: logistic regressions over sets of metrics (bold; in brackets how many metrics), with \
-         the figure in sample beside the one out of fold, and every single metric. {} {} {} A metric is turned so that \
-         it points to hallucinations on the training folds; if the folds disagree its AUC may be below 0.5.",
+        "ROC-AUC over all rows: {}{stepwise} over sets of metrics (bold; in brackets how many metrics), with the figure \
+         in sample beside the one out of fold, and every single metric. {} {} {} A metric is turned so that it points \
+         to hallucinations on the training folds; if the folds disagree its AUC may be below 0.5.",
+        describe::learner(learner),
         describe::sample(evaluation),
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = format!(
-        "{}; {}{}",
-        describe::short_sample(evaluation),
-        describe::short_procedure(evaluation),
-        describe::scorer(scorer)
-    );
+    let subtitle = describe::subtitle(evaluation, scorer);
     Ok(Figure::new("auc-intervals", title, &subtitle, caption, draw(&lines)))
 }

@@ -9,7 +9,10 @@ use super::{
     theme::{Diverging, HALLUCINATED, NEUTRAL, Tone},
     type_setting::fitted,
 };
-use crate::detector::{Evaluation, JointDistribution, Side};
+use crate::{
+    detector::{Evaluation, JointDistribution, Side},
+    report::statistics::has_diagonal,
+};
 
 /// Side of the square that rows are drawn in, and height of the distributions beside it.
 const SIDE: f64 = 310.0;
@@ -17,12 +20,6 @@ const BESIDE: f64 = 48.0;
 const GAP: f64 = 8.0;
 /// More rows than this are drawn as squares.
 const MOST_POINTS: usize = 1500;
-
-/// The measure that both are, under two scorers: then they have one unit and a diagonal.
-fn same_measure(joint: &JointDistribution) -> bool {
-    let measure = |name: &str| name.split_once('@').map(|(measure, _)| measure.to_owned());
-    measure(&joint.x).is_some() && measure(&joint.x) == measure(&joint.y)
-}
 
 /// The range of edges with a little room at both ends.
 fn range(edges: &[f64]) -> (f64, f64) {
@@ -44,14 +41,14 @@ pub fn draw(joint: &JointDistribution) -> Canvas {
     let width = (left + SIDE + GAP + BESIDE).max(if binned { left + colour_bar::width(meaning) } else { 0.0 });
     let mut canvas = Canvas::new(width, top + SIDE + UNDER_FRAME + under);
     frame.draw(&mut canvas, &fitted(&joint.x, 12.0, SIDE), &fitted(&joint.y, 12.0, SIDE));
-    if same_measure(joint) {
+    if has_diagonal(joint) {
         let (low, high) = (x_range.0.max(y_range.0), x_range.1.min(y_range.1));
         if low < high {
             let diagonal = Stroke { tone: Tone::Rule, width: 1.0, dashes: "3 3" };
             canvas.line(frame.at(low, low), frame.at(high, high), diagonal);
         }
     }
-    let mut y = top + SIDE + UNDER_FRAME + 12.0;
+    let y = top + SIDE + UNDER_FRAME + 12.0;
     // the two classes' lines in the distributions at the sides
     let (circle_x, second_x) = (left + 8.0, left + 150.0);
     if binned {
@@ -59,7 +56,7 @@ pub fn draw(joint: &JointDistribution) -> Canvas {
         canvas.line((circle_x - 8.0, y), (circle_x + 8.0, y), Stroke::new(NEUTRAL, 1.6));
         canvas.line((second_x - 8.0, y), (second_x + 8.0, y), Stroke::new(HALLUCINATED, 1.6));
         let number = |value: f64| format!("{:.0}%", 100.0 * value);
-        colour_bar::draw(&mut canvas, base, (left, y + 22.0), number, meaning);
+        colour_bar::draw(&mut canvas, base, (0.0, 1.0), (left, y + 22.0), number, meaning);
     } else {
         for &(x, y, positive) in &joint.points {
             draw_point(&mut canvas, frame.at(x, y), positive);
@@ -67,7 +64,6 @@ pub fn draw(joint: &JointDistribution) -> Canvas {
         draw_point(&mut canvas, (circle_x, y), false);
         draw_point(&mut canvas, (second_x, y), true);
     }
-    y += 0.0;
     canvas.text_at_middle(circle_x + 12.0, y, "not hallucinated", PLAIN.small());
     canvas.text_at_middle(second_x + 12.0, y, "hallucinated", PLAIN.small());
     draw_sides(&mut canvas, joint, frame);
@@ -171,7 +167,7 @@ pub fn distribution(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
             100.0 * n_positive as f64 / n as f64
         ),
     };
-    let diagonal = if same_measure(joint) {
+    let diagonal = if has_diagonal(joint) {
         format!(" Above the diagonal {}; below it {}.", side(joint.above_diagonal), side(joint.below_diagonal))
     } else {
         " They have no unit in common, so there is no diagonal.".to_owned()

@@ -160,6 +160,11 @@ impl Diverging {
         Self { centre, reach: steps * step }
     }
 
+    /// The values at which the colours end.
+    pub fn ends(&self) -> (f64, f64) {
+        (self.centre - self.reach, self.centre + self.reach)
+    }
+
     /// The colour of a value.
     pub fn colour(&self, value: f64) -> Colour {
         let arm = if value < self.centre { BELOW } else { ABOVE };
