@@ -102,6 +102,7 @@ fn rows(signal: f64, style: bool, seed: u64) -> LabelledRows {
         groups: Groups::new((0..n).map(|row| format!("g{:02}", row / per_group)).collect()),
         generators: (0..n).map(|row| Some(["a", "b", "c"][row % 3].to_owned())).collect(),
         by: vec![],
+        mismatched: Default::default(),
         n_unlabelled: 0,
         n_incomplete: 0,
         ungrouped: false,
@@ -683,6 +684,39 @@ fn separated_classes_and_empty_features_are_said() {
     assert!(text.contains("warning: the features separate the classes completely (by `up@m`"), "{text}");
     assert!(text.contains("SEPARATED") && text.contains("constant"), "{text}");
     assert!(text.contains("no coefficient for `other@m`: it has the same value in every row"), "{text}");
+}
+
+#[test]
+fn mismatched_texts_train_and_are_not_judged() {
+    let made = rows(1.0, false, 1);
+    let with_column = csv(&made).replacen("status@m\n", "status@m,mismatch_of\n", 1).replace(",0,ok\n", ",0,ok,\n");
+    let mut text = with_column.clone();
+    // every third text beside the change of a group further on: there, `down` is what gives it away
+    for row in (0..made.len()).step_by(3) {
+        let group = &made.groups.names[(made.groups.of_row[row] + 7) % made.groups.names.len()];
+        text.push_str(&format!("m{row},a,1,{group},0,{},-0.05,0,,0,ok,r{row}\n", made.features[[row, 0]]));
+    }
+    text.push_str("m,a,1,g00,0,0,0,0,,0,ok,no such row\n");
+    let place = Workplace::new(&text);
+    let json = |line: &str| -> Value { serde_json::from_str(&place.ok(line)).unwrap() };
+    let with = json("eval --input table.csv --bootstrap 0 --json");
+    let without = json("eval --input table.csv --bootstrap 0 --json --where mismatch_of=");
+    assert_eq!((&with["n"], &with["n_positive"]), (&without["n"], &without["n_positive"]));
+    assert!(with["notes"].to_string().contains("80 texts beside a change"), "{}", with["notes"]);
+    // features alone are as they were, what is fitted is not
+    assert_eq!(with["predictors"][0], without["predictors"][0]);
+    assert_ne!(with["predictors"][3]["overall"]["auc"], without["predictors"][3]["overall"]["auc"]);
+    place.ok("fit --input table.csv --output with.json --bootstrap 0");
+    place.ok("fit --input table.csv --output without.json --bootstrap 0 --where mismatch_of=");
+    let detector = |name: &str| veridiff::detector::Detector::read(&place.path(name)).unwrap();
+    let (with, without) = (detector("with.json"), detector("without.json"));
+    assert_eq!((with.training.n_rows, with.training.n_mismatched, without.training.n_mismatched), (240, 80, 0));
+    assert!(with.features[1].coefficient < without.features[1].coefficient - 0.1, "{with:?}");
+    place.fails(
+        "eval --input table.csv --bootstrap 0 --notebook x.ipynb",
+        "rows that only train",
+        "--where mismatch_of=",
+    );
 }
 
 #[test]

@@ -220,6 +220,7 @@ fn overlaps_and_joint_distributions_equal_pandas_and_numpy() {
             groups: Groups::new((0..n).map(|row| row.to_string()).collect()),
             generators: vec![None; n],
             by: vec![],
+            mismatched: Default::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
             ungrouped: true,

@@ -14,9 +14,9 @@ use super::{
 use crate::{
     Error,
     detector::{
-        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, NamedSet, StepDirection, ablation_sets,
-        apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise,
-        joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
+        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection,
+        ablation_sets, apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate,
+        evaluate_stepwise, joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
     },
     report::{
         figures::COLUMNS,
@@ -277,6 +277,14 @@ impl Args {
         rows: &LabelledRows,
         settings: EvalSettings,
     ) -> anyhow::Result<()> {
+        if !rows.mismatched.is_empty() {
+            let clause = format!("--where {MISMATCH_COLUMN}=");
+            let problem = "a notebook does not know of rows that only train";
+            return Err(UsageError::error(
+                problem,
+                format!("leave them out: {clause}; `--out` draws figures with them"),
+            ));
+        }
         let columns = |names: &[String]| match names.iter().all(String::is_empty) {
             true => Ok(Vec::new()),
             false => rows.columns(names).map_err(Error::from),

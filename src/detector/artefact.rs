@@ -87,6 +87,9 @@ pub struct Training {
     pub n_positive: usize,
     /// Groups (diffs) among them.
     pub n_groups: usize,
+    /// Texts beside other changes that it was fitted to as well; no figure is about them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_mismatched: usize,
     /// The `--where` clauses that chose the rows.
     pub where_clauses: Vec<String>,
     /// Folds of the out-of-fold figures and the threshold.
@@ -178,15 +181,16 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     }
     let FitSettings { eval, where_clauses, table, domain, calibration: method, rule } = settings;
     let folds = super::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
-    let fitted = fit_logistic(rows.features.view(), &rows.labels, eval.l2)?;
+    let (all, every): (Vec<usize>, Vec<usize>) = ((0..n_features).collect(), (0..rows.len()).collect());
+    let (features, labels) = rows.training(&all, &every, &[]);
+    let fitted = fit_logistic(features.view(), &labels, eval.l2)?;
     let boosted = match eval.learner {
         Learner::Logistic => None,
-        Learner::Boosted => Some(Boosted::fit(rows.features.view(), &rows.labels, eval.bootstrap.seed)?),
+        Learner::Boosted => Some(Boosted::fit(features.view(), &labels, eval.bootstrap.seed)?),
     };
     let predict = |row: &[f64]| boosted.as_ref().map_or_else(|| fitted.predict(row), |boosted| boosted.predict(row));
     let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
-    let all: Vec<usize> = (0..n_features).collect();
     let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
     let out_of_fold = held_out.figure(rows, eval.bootstrap);
 
@@ -238,6 +242,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
             n_rows: rows.len(),
             n_positive,
             n_groups: rows.groups.names.len(),
+            n_mismatched: rows.mismatched.len(),
             where_clauses,
             n_folds: eval.n_folds,
             seed: eval.bootstrap.seed,
@@ -265,10 +270,15 @@ fn notes(rows: &LabelledRows, fitted: &Logistic) -> Vec<String> {
             fitted.gradient
         ));
     }
+    notes.extend(rows.mismatched.note());
     if rows.ungrouped {
         notes.push("the table has no `group` column, so every row is a group of its own".into());
     }
     notes
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 fn fingerprint(group: &str) -> String {
@@ -437,7 +447,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, DEFAULT_L2, Groups};
+    use crate::detector::{Bootstrap, DEFAULT_L2, Groups, Mismatched};
 
     #[test]
     fn quantiles_are_kept_and_files_without_them_still_load() {
@@ -450,6 +460,7 @@ mod tests {
             groups,
             generators: vec![None; n],
             by: Vec::new(),
+            mismatched: Mismatched::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
             ungrouped: false,

@@ -228,7 +228,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::Groups;
+    use crate::detector::{Groups, Mismatched};
 
     fn rows(columns: &[&[f64]], labels: &[u8]) -> LabelledRows {
         let n = labels.len();
@@ -239,6 +239,7 @@ mod tests {
             groups: Groups::new((0..n).map(|i| i.to_string()).collect()),
             generators: vec![None; n],
             by: Vec::new(),
+            mismatched: Mismatched::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
             ungrouped: true,

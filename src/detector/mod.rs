@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `rows.rs` | a feature table -> labelled rows: which rows, which features, which groups |
+//! | `mismatched.rs` | texts beside another change, to train on only |
 //! | `folds.rs` | groups, and cross-validation folds that never split one |
 //! | `roc.rs` | ROC-AUC, its bootstrap interval, thresholds |
 //! | `delong.rs` | the AUC's standard error, the test of two AUCs on the same rows |
@@ -52,6 +53,7 @@ mod folds;
 mod learner;
 mod logistic;
 mod maximum_likelihood;
+mod mismatched;
 mod out_of_fold;
 mod predictions;
 mod proportion;
@@ -92,6 +94,7 @@ pub use folds::{Groups, grouped_folds};
 pub use learner::{Fitted, Learner};
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
+pub use mismatched::{MISMATCH_COLUMN, Mismatched};
 pub use out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use proportion::proportion_interval;

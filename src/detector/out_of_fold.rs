@@ -78,7 +78,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, Groups, compare_sets, roc_auc};
+    use crate::detector::{Bootstrap, Groups, Mismatched, compare_sets, roc_auc};
 
     #[test]
     fn the_figures_of_a_comparison_follow_from_the_scores() {
@@ -92,6 +92,7 @@ mod tests {
             groups: Groups::new((0..n).map(|i| format!("{}", i / 2)).collect()),
             generators: vec![None; n],
             by: Vec::new(),
+            mismatched: Mismatched::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
             ungrouped: false,

@@ -139,8 +139,8 @@ fn train_and_score(
     }
     let combine = |chosen: Vec<usize>, learner: Learner| {
         let features = rows.features.select(Axis(1), &chosen);
-        let train_rows = features.select(Axis(0), train);
-        let fitted = learner.fit(train_rows.view(), &labels, settings.l2, settings.bootstrap.seed)?;
+        let (train_features, train_labels) = rows.training(&chosen, train, &test);
+        let fitted = learner.fit(train_features.view(), &train_labels, settings.l2, settings.bootstrap.seed)?;
         let of =
             |rows: &[usize]| rows.iter().map(|&row| fitted.predict(&features.row(row).to_vec())).collect::<Vec<f64>>();
         Ok::<_, DetectorError>((of(train), of(&test), None, chosen))

@@ -262,7 +262,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, Groups, Learner, grouped_folds, predictions::out_of_fold};
+    use crate::detector::{Bootstrap, Groups, Learner, Mismatched, grouped_folds, predictions::out_of_fold};
 
     #[test]
     fn knots_of_pooled_violators() {
@@ -319,6 +319,7 @@ mod tests {
             groups: Groups::new((0..n).map(|i| format!("{}", i / 2)).collect()),
             generators: vec![None; n],
             by: Vec::new(),
+            mismatched: Mismatched::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
             ungrouped: false,

@@ -1,10 +1,10 @@
 //! From a feature table to labelled rows: which rows, which features, which groups.
 
-use std::str::FromStr;
+use std::{collections::HashMap, str::FromStr};
 
 use ndarray::Array2;
 
-use super::{DetectorError, Groups};
+use super::{DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
 use crate::{Result, features::is_plain_feature, table::Table};
 
 /// Column prefixes before `@` that say how scoring went and are no features.
@@ -176,6 +176,8 @@ pub struct LabelledRows {
     pub generators: Vec<Option<String>>,
     /// Columns to give figures by, each with a value for every row that has one.
     pub by: Vec<(String, Vec<Option<String>>)>,
+    /// Texts beside other changes, which train and are never judged.
+    pub mismatched: Mismatched,
     /// Rows left out because they have no label.
     pub n_unlabelled: usize,
     /// Labelled rows left out because a chosen feature is missing.
@@ -262,9 +264,15 @@ pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Resul
         }
         columns.push(table.numbers(feature)?);
     }
-    let usable: Vec<usize> = (0..n_rows)
-        .filter(|&row| labels[row].is_some() && columns.iter().all(|column| column[row].is_some()))
-        .collect();
+    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
+    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
+    // an empty cell of a CSV is no value
+    let twins: Vec<Option<String>> =
+        strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
+    let n_mismatched = (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_some()).count();
+    let is_complete = |&row: &usize| labels[row].is_some() && columns.iter().all(|column| column[row].is_some());
+    let (usable, mismatched): (Vec<usize>, Vec<usize>) =
+        (0..n_rows).filter(is_complete).partition(|&row| twins[row].is_none());
     if usable.is_empty() {
         let lacking = |column: &Vec<Option<f64>>| {
             (0..n_rows).filter(|&row| labels[row].is_some() && column[row].is_none()).count()
@@ -274,29 +282,39 @@ pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Resul
         return Err(DetectorError::NoCompleteRows { n_labelled, missing }.into());
     }
 
-    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
-    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
-    let group_names = usable
-        .iter()
-        .map(|&row| match (&groups[row], &ids[row]) {
-            (Some(group), _) => group.clone(),
-            // a row without a group is one of its own; the prefix keeps ids and groups apart
-            (None, Some(id)) => format!("row {id}"),
-            (None, None) => format!("row {row}"),
+    let group_name = |row: usize| match (&groups[row], &ids[row]) {
+        (Some(group), _) => group.clone(),
+        // a row without a group is one of its own; the prefix keeps ids and groups apart
+        (None, Some(id)) => format!("row {id}"),
+        (None, None) => format!("row {row}"),
+    };
+    let features_of = |chosen: &[usize]| {
+        Array2::from_shape_fn((chosen.len(), features.len()), |(i, j)| {
+            columns[j][chosen[i]].unwrap_or(f64::NAN) // present in complete rows
         })
-        .collect();
+    };
+    let row_groups = Groups::new(usable.iter().map(|&row| group_name(row)).collect());
+    let place_of_id: HashMap<&String, usize> =
+        usable.iter().enumerate().filter_map(|(place, &row)| Some((ids[row].as_ref()?, place))).collect();
+    // whose text's own row was filtered out takes no part either
+    let twin_of = |row: usize| twins[row].as_ref().and_then(|id| place_of_id.get(id).copied());
+    let mismatched: Vec<usize> = mismatched.into_iter().filter(|&row| twin_of(row).is_some()).collect();
+    let mismatched = Mismatched {
+        features: features_of(&mismatched),
+        twin: mismatched.iter().filter_map(|&row| twin_of(row)).collect(),
+        group: mismatched.iter().map(|&row| row_groups.names.binary_search(&group_name(row)).ok()).collect(),
+    };
     let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_>>()?;
     Ok(LabelledRows {
         feature_names: features.to_vec(),
-        features: Array2::from_shape_fn((usable.len(), features.len()), |(i, j)| {
-            columns[j][usable[i]].unwrap_or(f64::NAN) // present by the choice of `usable`
-        }),
+        features: features_of(&usable),
         labels: usable.iter().map(|&row| labels[row] == Some(1.0)).collect(),
-        groups: Groups::new(group_names),
+        groups: row_groups,
         generators: usable.iter().map(|&row| generators[row].clone()).collect(),
         by,
+        mismatched,
         n_unlabelled: n_rows - n_labelled,
-        n_incomplete: n_labelled - usable.len(),
+        n_incomplete: n_labelled - n_mismatched - usable.len(),
         ungrouped: !has(table, "group"),
     })
 }

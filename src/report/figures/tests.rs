@@ -40,6 +40,7 @@ fn rows(n: usize, names: &[&str], n_generators: usize) -> LabelledRows {
             .collect(),
         by,
         labels,
+        mismatched: Default::default(),
         n_unlabelled: 0,
         n_incomplete: 0,
         ungrouped: false,
