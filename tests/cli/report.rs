@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{DEMO, Desk, fixture};
 
-/// The `n`th number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), in [0, 1): neighbours have nothing in common, so that no
-/// feature tells another or the label.
+/// The `n`th number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), in [0, 1): neighbours have nothing in common, so
+/// that no feature tells another or the label.
 fn uniform(n: u64) -> f64 {
     let mut z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
