@@ -121,8 +121,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 impl Args {
-    /// The columns to give figures by where figures are drawn: those named, or those of [`COLUMNS`] that have values,
-    /// and not too many.
+    /// The columns to give figures by where figures are drawn: those named, or those of [`COLUMNS`] that have values, and not
+    /// too many.
     fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
         let mut columns = self.by.clone();
         let wanted = COLUMNS.into_iter().filter(|column| self.by.is_empty() && table.column_names().contains(column));
