@@ -14,9 +14,9 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     write_with(path, |out| out.write_all(bytes.as_ref()))
 }
 
-/// Puts what `write` writes under `path` in one step: at every moment `path` holds either what it held before or the whole.
-/// The bytes go to a temporary file in the same folder, to the disk, and then under their name. A link is followed; a pipe or a
-/// device is written to directly.
+/// Puts what `write` writes under `path` in one step: at every moment `path` holds either what it held before or the
+/// whole. The bytes go to a temporary file in the same folder, to the disk, and then under their name. A link is
+/// followed; a pipe or a device is written to directly.
 ///
 /// # Errors
 /// The system's, and those of `write`.

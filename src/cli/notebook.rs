@@ -53,7 +53,8 @@ pub(super) fn check(path: &Path, learner: Learner) -> anyhow::Result<()> {
     }
     if learner != Learner::Logistic {
         let problem = format!("`--notebook` cannot be used with `--learner {learner}`");
-        let hint = "a notebook fits logistic regressions anew: leave `--learner` out; `--out` draws the figures of any learner";
+        let hint = "a notebook fits logistic regressions anew: leave `--learner` out; `--out` draws the figures of any \
+                    learner";
         return Err(UsageError::error(problem, hint));
     }
     let predictions = predictions_path(path);

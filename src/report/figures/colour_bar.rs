@@ -14,8 +14,8 @@ pub const HEIGHT: f64 = 32.0;
 /// Numbers whose middles are nearer than this would touch.
 const LEAST_DISTANCE: f64 = 40.0;
 
-/// Draws the bar of the values from `ends.0` to `ends.1`, which may be fewer than the scale has, from its top left corner, with
-/// the numbers of its ends and its centre, and what it means to its right.
+/// Draws the bar of the values from `ends.0` to `ends.1`, which may be fewer than the scale has, from its top left
+/// corner, with the numbers of its ends and its centre, and what it means to its right.
 ///
 /// It is made of rectangles: a gradient would need an id, and a page holds several pictures.
 pub fn draw(

@@ -195,9 +195,10 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
     let map =
         HeatMap { columns: columns(evaluation), bands, scale, legend: "ROC-AUC; 0.50 is chance".into(), signed: false };
     let caption = format!(
-        "ROC-AUC of each metric, and of {} over all of them, over all rows and within each generator. {} {} A metric is turned so that it points to hallucinations on the training folds (sign: + \
-         higher, − lower, ± the folds disagree), so a value below 0.5 in a column means that it points the other way \
-         there. Intervals are in the tables and under the pointer.",
+        "ROC-AUC of each metric, and of {} over all of them, over all rows and within each generator. {} {} A metric \
+         is turned so that it points to hallucinations on the training folds (sign: + higher, − lower, ± the folds \
+         disagree), so a value below 0.5 in a column means that it points the other way there. Intervals are \
+         in the tables and under the pointer.",
         describe::learner(evaluation.settings.learner),
         describe::sample(evaluation),
         describe::procedure(evaluation),
