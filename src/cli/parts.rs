@@ -87,7 +87,7 @@ impl Source<'_> {
             Source::Texts(bleu) => BTreeMap::from([(BLEU4.to_owned(), bleu.to_string())]),
             Source::Plain(features) => {
                 let names: Vec<&str> = features.plain_names().collect();
-                let says = format!("version {}: {}", grounding::VERSION, names.join(","));
+                let says = format!("{}: {}", grounding::version(), names.join(","));
                 BTreeMap::from([(GROUNDING.to_owned(), says)])
             }
             Source::Classifier(classifier) => classifier.provenance().clone(),

@@ -32,6 +32,11 @@ use crate::diff::{Diff, DiffError};
 /// The version of the definitions in this module; columns of different versions do not mix.
 pub const VERSION: u32 = 1;
 
+/// [`VERSION`] as a table's metadata begin to say it.
+pub fn version() -> String {
+    format!("version {VERSION}")
+}
+
 /// What the features of a text are computed from without a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlainScores {

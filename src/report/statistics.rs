@@ -105,8 +105,9 @@ pub(super) fn legend(evaluation: &Evaluation) -> String {
     let brier = evaluation.predictors.last().and_then(|predictor| predictor.overall.calibration);
     let base = brier.map_or_else(String::new, |c| format!(" (base rate alone: {:.3})", c.brier_base_rate));
     let mut text = format!(
-        "DeLong: standard error with groups; AP: average precision (by chance {:.3}); Brier score{base}.\n\
+        "DeLong: standard error with groups; AP: average precision (by chance {:.3}).\n\
          r: point-biserial correlation, of a feature as stored, its p for independent rows.\n\
+         Brier score{base}.\n\
          ECE: calibration error in ten bins of equal width, or of equally many rows.\n",
         evaluation.n_positive as f64 / evaluation.n.max(1) as f64
     );

@@ -46,13 +46,13 @@ fn a_text_is_judged_wherever_it_comes_from() {
     let p_grounded = grounded["p_hallucination"].as_f64().unwrap();
     assert!(p > p_grounded && (0.0..=1.0).contains(&p), "{p} {p_grounded}");
     assert_eq!(found[0]["detector"]["sha256"].as_str().unwrap().len(), 64);
-    // the examples are Python
+    // the examples are of many languages
     assert_eq!(found[0]["notes"], serde_json::json!([]));
-    let elsewhere = DIFF.replace("area.py", "area.rs");
+    let elsewhere = DIFF.replace("area.py", "area.swift");
     let elsewhere =
         check(&desk, "--text - --json", &format!("{elsewhere}The area is now `width * shape.height`.")).lines();
     let notes = elsewhere[0]["notes"].to_string();
-    assert!(notes.contains("the language `rust` is none of the training rows': python"), "{notes}");
+    assert!(notes.contains("the language `swift` is none of the training rows': c, cpp"), "{notes}");
 }
 
 #[test]
