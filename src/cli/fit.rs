@@ -28,7 +28,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     calibration: CalibrationMethod,
     /// How `check` reaches its verdicts: accuracy, one threshold; precision=P[,Q], a share P of the texts called unsupported and
-    /// Q of those called supported are right, and it abstains between; cost=FALSE_ALARM:MISS[:ABSTAIN], the cheapest
+    /// Q of those called supported are right, and it abstains between; false-alarms=F,Q, at most a share F of the supported texts
+    /// is called unsupported; cost=FALSE_ALARM:MISS[:ABSTAIN], the cheapest
     #[arg(long, value_name = "RULE", default_value_t)]
     verdicts: DecisionRule,
     /// Print the detector and its figures as JSON

@@ -45,6 +45,14 @@ pub enum DecisionRule {
         /// Of the rows called supported.
         supported: f64,
     },
+    /// As many texts called unsupported as keep to a share of false alarms, whatever share of them is right: for rows in which
+    /// unsupported texts are rarer, or harder to tell, than where the detector works.
+    FalseAlarms {
+        /// Of the supported rows those called unsupported, 0 to 1 (false positive rate).
+        share: f64,
+        /// Of the rows called supported those that are.
+        supported: f64,
+    },
     /// The verdict with the least expected cost.
     Costs {
         /// Of calling a supported text unsupported.
@@ -56,7 +64,7 @@ pub enum DecisionRule {
     },
 }
 
-/// `accuracy`, `precision=0.8[,0.9]` or `cost=FALSE_ALARM:MISS[:ABSTAIN]`.
+/// `accuracy`, `precision=0.8[,0.9]`, `false-alarms=0.02,0.9` or `cost=FALSE_ALARM:MISS[:ABSTAIN]`.
 impl FromStr for DecisionRule {
     type Err = DetectorError;
 
@@ -73,6 +81,12 @@ impl FromStr for DecisionRule {
                 }
                 [unsupported, supported] if [unsupported, supported].iter().all(|s| *s > 0.0 && *s < 1.0) => {
                     Ok(DecisionRule::Shares { unsupported, supported })
+                }
+                _ => Err(syntax()),
+            },
+            Some(("false-alarms", list)) => match numbers(list, ',')?[..] {
+                [share, supported] if [share, supported].iter().all(|s| *s > 0.0 && *s < 1.0) => {
+                    Ok(DecisionRule::FalseAlarms { share, supported })
                 }
                 _ => Err(syntax()),
             },
@@ -100,6 +114,7 @@ impl std::fmt::Display for DecisionRule {
         match self {
             DecisionRule::Accuracy => f.write_str("accuracy"),
             DecisionRule::Shares { unsupported, supported } => write!(f, "precision={unsupported},{supported}"),
+            DecisionRule::FalseAlarms { share, supported } => write!(f, "false-alarms={share},{supported}"),
             DecisionRule::Costs { false_alarm, miss, abstain: None } => write!(f, "cost={false_alarm}:{miss}"),
             DecisionRule::Costs { false_alarm, miss, abstain: Some(abstain) } => {
                 write!(f, "cost={false_alarm}:{miss}:{abstain}")
@@ -137,12 +152,12 @@ impl Decision {
             }
             DecisionRule::Shares { unsupported, supported } => {
                 let from = lowest_with_share(probabilities, labels, unsupported).unwrap_or(NEVER);
-                // the same question asked of 1 − p and the other label
-                let mirrored: Vec<f64> = probabilities.iter().map(|p| 1.0 - p).collect();
-                let others: Vec<bool> = labels.iter().map(|label| !label).collect();
-                let below = lowest_with_share(&mirrored, &others, supported).map_or(0.0, |t| (1.0 - t).next_up());
                 // where both hold, the band is empty and the gate's threshold counts
-                (below.min(from), from)
+                (supported_below(probabilities, labels, supported).min(from), from)
+            }
+            DecisionRule::FalseAlarms { share, supported } => {
+                let from = lowest_with_few_alarms(probabilities, labels, share);
+                (supported_below(probabilities, labels, supported).min(from), from)
             }
             DecisionRule::Costs { false_alarm, miss, abstain } => {
                 let equal = false_alarm / (false_alarm + miss);
@@ -189,6 +204,24 @@ fn lowest_with_share(probabilities: &[f64], labels: &[bool], share: f64) -> Opti
         }
     }
     lowest
+}
+
+/// The highest threshold below which at least `share` of the rows are negative; 0 if there is none.
+fn supported_below(probabilities: &[f64], labels: &[bool], share: f64) -> f64 {
+    // the same question asked of 1 − p and the other label
+    let mirrored: Vec<f64> = probabilities.iter().map(|p| 1.0 - p).collect();
+    let others: Vec<bool> = labels.iter().map(|label| !label).collect();
+    lowest_with_share(&mirrored, &others, share).map_or(0.0, |t| (1.0 - t).next_up())
+}
+
+/// The lowest threshold from which on there is at most `share` of the negative rows.
+fn lowest_with_few_alarms(probabilities: &[f64], labels: &[bool], share: f64) -> f64 {
+    let mut negatives: Vec<f64> =
+        probabilities.iter().zip(labels).filter_map(|(&p, &label)| (!label).then_some(p)).collect();
+    negatives.sort_by(|a, b| b.total_cmp(a));
+    let allowed = (share * negatives.len() as f64).floor() as usize;
+    // just above the first one too many
+    negatives.get(allowed).map_or(NEVER, |p| p.next_up())
 }
 
 /// What a decision does to rows that had no part in it.
@@ -275,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn few_of_the_supported_are_accused() {
+        let (p, labels) = ladder();
+        for share in [0.02, 0.1, 0.5] {
+            let decision = Decision::choose(DecisionRule::FalseAlarms { share, supported: 0.9 }, &p, &labels);
+            let accused = |from: f64| p.iter().zip(&labels).filter(|(p, label)| **p >= from && !**label).count() as f64;
+            let allowed = share * labels.iter().filter(|label| !**label).count() as f64;
+            assert!(accused(decision.unsupported_from) <= allowed, "{share}: {decision:?}");
+            // and no lower threshold would do
+            assert!(accused(decision.unsupported_from - 0.02) > allowed, "{share}: {decision:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_reached_is_never_said() {
         let (p, _) = ladder();
         let labels: Vec<bool> = (0..100).map(|i| i % 2 == 0).collect();
@@ -302,7 +348,7 @@ mod tests {
 
     #[test]
     fn rules_are_read_as_they_are_written() {
-        for text in ["accuracy", "precision=0.8,0.9", "cost=3:1", "cost=3:1:0.5"] {
+        for text in ["accuracy", "precision=0.8,0.9", "false-alarms=0.02,0.9", "cost=3:1", "cost=3:1:0.5"] {
             assert_eq!(text.parse::<DecisionRule>().unwrap().to_string(), text);
         }
         for bad in ["", "precision", "precision=1", "precision=0.5,0.5,0.5", "cost=1", "cost=1:-1", "cost=a:b", "best"]

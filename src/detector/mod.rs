@@ -353,8 +353,8 @@ impl DetectorError {
                     .into(),
             ),
             DecisionRule { .. } => Some(
-                "write `accuracy`, `precision=0.8` (of the texts called unsupported, and `,0.9` of those called supported), or \
-                 `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
+                "write `accuracy`, `precision=0.8` (of the texts called unsupported, and `,0.9` of those called supported), \
+                 `false-alarms=0.02,0.9` (of the supported texts, and the precision of those called supported), or `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
                     .into(),
             ),
             Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
