@@ -114,8 +114,7 @@ pub(super) fn legend(evaluation: &Evaluation) -> String {
     if evaluation.coefficients.is_some() || evaluation.stepwise.is_some() {
         text.push_str(
             "Coefficients: maximum likelihood on all rows, no penalty; VIF: variance inflation.\n\
-             p: for independent rows, and with groups (sandwich); after a choice of features it knows nothing of the \
-             choice.\n",
+             p: for independent rows, and with groups (sandwich); it knows nothing of a choice of features.\n",
         );
     }
     text
