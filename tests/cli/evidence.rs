@@ -15,21 +15,6 @@ fn number(row: &Value, column: &str) -> f64 {
 }
 
 #[test]
-fn length_alone_is_far_below_grounding() {
-    let desk = Desk::new();
-    desk.write("in.jsonl", DEMO);
-    desk.run_line("score --input in.jsonl --features grounding,form --output t.jsonl").ends(0, &[]);
-    let auc = |features: &str| {
-        let line = format!("eval --input t.jsonl --features {features} --bootstrap 0 --repeats 10 --json");
-        let page: Value = serde_json::from_str(&desk.run_line(&line).stdout).unwrap();
-        page["repeats"]["sets"][0]["pooled"]["mean"].as_f64().unwrap()
-    };
-    let (length, grounding) = (auc("form_words"), auc("ground_*"));
-    // a length that tells nothing has its folds' means against it, so that it falls below one half
-    assert!(length < 0.5 && grounding > length + 0.1, "length {length}, grounding {grounding}");
-}
-
-#[test]
 fn grounding_needs_no_model_and_does_not_depend_on_one() {
     let desk = Desk::new();
     desk.write("in.jsonl", DEMO);
