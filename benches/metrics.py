@@ -54,7 +54,9 @@ def contenders(folder, default):
         "attribution, SmolLM2-135M, f32": [*model, "--features", "attribution", "--limit", "8"],
         "attribution, SmolLM2-135M, bf16": [*model, "--features", "attribution", "--limit", "8", "--dtype", "bf16"],
         "uncertainty, T5 of CodeT5-base's shape, f32": ["--model", t5, "--features", "uncertainty"],
-        "attribution, T5 of CodeT5-base's shape, f32": ["--model", t5, "--features", "attribution", "--max-tokens", "508", "--limit", "2"],
+        "attribution, T5 of CodeT5-base's shape, f32": [
+            "--model", t5, "--features", "attribution", "--max-tokens", "508", "--limit", "2",
+        ],
         "similarity, CodeBERT's shape": ["--features", "similarity", "--encoder", f"codebert={roberta}"],
         "entailment, nli-deberta-v3-base's shape": ["--features", "reference", "--classifier", f"nli={deberta}"],
         "BLEU-4": ["--features", "bleu4"],

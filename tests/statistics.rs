@@ -213,18 +213,8 @@ fn overlaps_and_joint_distributions_equal_pandas_and_numpy() {
     for case in cases("complementarity") {
         let (features, feature_names) = features(&case);
         let n = features.nrows();
-        let rows = LabelledRows {
-            feature_names,
-            features,
-            labels: labels(&case),
-            groups: Groups::new((0..n).map(|row| row.to_string()).collect()),
-            generators: vec![None; n],
-            by: vec![],
-            mismatched: Default::default(),
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: true,
-        };
+        let groups = Groups::new((0..n).map(|row| row.to_string()).collect());
+        let rows = LabelledRows::new(feature_names, features, labels(&case), groups);
         let got = top_overlap(&rows, &[0, 1, 2], 0.25);
         let lower: Vec<bool> = got.metrics.iter().map(|metric| metric.direction == Direction::Lower).collect();
         assert_eq!(serde_json::to_value(lower).unwrap(), case["lower"]);

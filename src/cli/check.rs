@@ -19,7 +19,8 @@ use crate::{
     Error,
     batch::Batch,
     check::{Checker, Finding},
-    detector::{OF_TEXTS, Verdict, shipped},
+    detector::{Verdict, shipped},
+    features::GROUNDING,
     grounding,
     report::findings::{page, rdjson_lines, sarif},
     sample::{Sample, Task},
@@ -221,7 +222,7 @@ impl Args {
         };
         let mut provenance = settings.provenance();
         provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
-        provenance.insert(OF_TEXTS.to_owned(), grounding::version());
+        provenance.insert(GROUNDING.to_owned(), grounding::version());
         for difference in detector.check_provenance(&provenance).map_err(Error::from)? {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }

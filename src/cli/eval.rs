@@ -8,15 +8,17 @@ use std::{
 use anyhow::Context;
 
 use super::{
-    Outcome, UsageError, note, notebook,
+    Outcome, UsageError,
+    change::detector_called,
+    note, notebook,
     rows::{FigureArgs, RowArgs, print},
 };
 use crate::{
     Error,
     detector::{
-        Detector, DetectorError, EvalSettings, Evaluation, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection,
-        ablation_sets, apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate,
-        evaluate_stepwise, joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
+        DetectorError, EvalSettings, Evaluation, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, ablation_sets,
+        apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise,
+        joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
     },
     report::{
         figures::COLUMNS,
@@ -46,9 +48,10 @@ const MOST_VALUES: usize = 60;
 pub struct Args {
     #[command(flatten)]
     rows: RowArgs,
-    /// Judge this fitted detector, as it is, instead of fitting on the table's own folds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["features", "l2", "folds"])]
-    detector: Option<PathBuf>,
+    /// Judge this fitted detector, a file or one that ships with the program, as it is, instead of fitting on the table's own
+    /// folds
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["features", "l2", "folds"])]
+    detector: Option<String>,
     #[command(flatten)]
     figures: FigureArgs,
     /// Figures by the values of these columns too, such as `language` or `label_type`
@@ -102,27 +105,34 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let detector = args.detector.as_deref().map(Detector::read).transpose().map_err(Error::from)?;
+    let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let settings = args.figures.settings();
     if let Some(path) = &args.notebook {
         notebook::check(path, settings.learner)?;
     }
     let table = args.rows.table()?;
+    // a detector that the table is not for is refused before anything is computed
+    let rounded = match &detector {
+        Some(detector) => {
+            detector.check_provenance(table.metadata()).map_err(Error::from).with_context(|| args.rows.place())?
+        }
+        None => Vec::new(),
+    };
     let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
     let rows = match &detector {
         Some(detector) => labelled_rows(&table, &detector.feature_names(), &by).with_context(|| args.rows.place())?,
         None => args.rows.labelled(&table, &by)?,
     };
+    if args.notebook.is_some() && !rows.mismatched.is_empty() {
+        let hint = format!("leave them out: --where {MISMATCH_COLUMN}=; `--out` draws figures with them");
+        return Err(UsageError::error("a notebook does not know of rows that only train", hint));
+    }
     let evaluation = match &detector {
         Some(detector) => apply_detector(detector, &rows, settings),
         None => evaluate(&rows, settings),
     };
     let mut evaluation = evaluation.map_err(Error::from).with_context(|| args.rows.place())?;
-    if let Some(detector) = &detector {
-        let rounded = detector.check_provenance(table.metadata()).map_err(Error::from);
-        let rounded = rounded.with_context(|| args.rows.place())?;
-        evaluation.notes.extend(rounded.iter().map(|difference| format!("{difference} in training")));
-    }
+    evaluation.notes.extend(rounded.iter().map(|difference| format!("{difference} in training")));
     args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
     if let Some(folder) = &args.out {
         let source = args.rows.input.file_name().unwrap_or(args.rows.input.as_os_str()).to_string_lossy();
@@ -277,14 +287,6 @@ impl Args {
         rows: &LabelledRows,
         settings: EvalSettings,
     ) -> anyhow::Result<()> {
-        if !rows.mismatched.is_empty() {
-            let clause = format!("--where {MISMATCH_COLUMN}=");
-            let problem = "a notebook does not know of rows that only train";
-            return Err(UsageError::error(
-                problem,
-                format!("leave them out: {clause}; `--out` draws figures with them"),
-            ));
-        }
         let columns = |names: &[String]| match names.iter().all(String::is_empty) {
             true => Ok(Vec::new()),
             false => rows.columns(names).map_err(Error::from),

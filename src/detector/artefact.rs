@@ -447,24 +447,15 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, DEFAULT_L2, Groups, Mismatched};
+    use crate::detector::{Bootstrap, DEFAULT_L2, Groups};
 
     #[test]
     fn quantiles_are_kept_and_files_without_them_still_load() {
         let n = 40;
         let groups = Groups { names: (0..n).map(|row| format!("g{row:02}")).collect(), of_row: (0..n).collect() };
-        let rows = LabelledRows {
-            feature_names: vec!["a@m".into()],
-            features: Array2::from_shape_fn((n, 1), |(row, _)| row as f64),
-            labels: (0..n).map(|row| row % 3 == 0).collect(),
-            groups,
-            generators: vec![None; n],
-            by: Vec::new(),
-            mismatched: Mismatched::default(),
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: false,
-        };
+        let features = Array2::from_shape_fn((n, 1), |(row, _)| row as f64);
+        let labels = (0..n).map(|row| row % 3 == 0).collect();
+        let rows = LabelledRows::new(vec!["a@m".into()], features, labels, groups);
         let eval = EvalSettings {
             n_folds: 5,
             l2: DEFAULT_L2,

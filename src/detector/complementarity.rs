@@ -228,22 +228,16 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Groups, Mismatched};
+    use crate::detector::Groups;
 
     fn rows(columns: &[&[f64]], labels: &[u8]) -> LabelledRows {
         let n = labels.len();
-        LabelledRows {
-            feature_names: (0..columns.len()).map(|j| format!("f{j}")).collect(),
-            features: Array2::from_shape_fn((n, columns.len()), |(i, j)| columns[j][i]),
-            labels: labels.iter().map(|label| *label == 1).collect(),
-            groups: Groups::new((0..n).map(|i| i.to_string()).collect()),
-            generators: vec![None; n],
-            by: Vec::new(),
-            mismatched: Mismatched::default(),
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: true,
-        }
+        LabelledRows::new(
+            (0..columns.len()).map(|j| format!("f{j}")).collect(),
+            Array2::from_shape_fn((n, columns.len()), |(i, j)| columns[j][i]),
+            labels.iter().map(|label| *label == 1).collect(),
+            Groups::new((0..n).map(|i| i.to_string()).collect()),
+        )
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Mismatched {
     pub twin: Vec<usize>,
     /// For each the group of its change, if labelled rows have it.
     pub group: Vec<Option<usize>>,
+    /// Further ones that take no part: without a label or a chosen feature, or without the row whose text they have.
+    pub n_left_out: usize,
 }
 
 impl Mismatched {
@@ -34,9 +36,15 @@ impl Mismatched {
 
     /// What a reader of figures should know of them.
     pub(super) fn note(&self) -> Option<String> {
-        let n = self.len();
-        (n > 0).then(|| {
-            format!("{n} texts beside a change they were not written for train along; no figure is about them")
+        let left_out = match self.n_left_out {
+            0 => String::new(),
+            n => format!(
+                "; {n} more take no part: no label or feature, or the row that `{MISMATCH_COLUMN}` names is not here"
+            ),
+        };
+        (self.len() + self.n_left_out > 0).then(|| {
+            let n = self.len();
+            format!("{n} texts beside a change they were not written for are only trained on: no figure is about them{left_out}")
         })
     }
 }
@@ -75,22 +83,17 @@ mod tests {
 
     #[test]
     fn a_mismatched_text_trains_only_where_neither_its_text_nor_its_change_is_judged() {
+        let (names, features) = (vec!["a".into(), "b".into()], array![[0.0, 10.0], [1.0, 11.0], [2.0, 12.0]]);
+        let groups = Groups::new(vec!["x".into(), "y".into(), "z".into()]);
         let rows = LabelledRows {
-            feature_names: vec!["a".into(), "b".into()],
-            features: array![[0.0, 10.0], [1.0, 11.0], [2.0, 12.0]],
-            labels: vec![false, true, false],
-            groups: Groups::new(vec!["x".into(), "y".into(), "z".into()]),
-            generators: vec![None; 3],
-            by: Vec::new(),
             // the text of x beside y, of y beside z, of z beside a change that nobody labelled
             mismatched: Mismatched {
                 features: array![[3.0, 13.0], [4.0, 14.0], [5.0, 15.0]],
                 twin: vec![0, 1, 2],
                 group: vec![Some(1), Some(2), None],
+                n_left_out: 0,
             },
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: false,
+            ..LabelledRows::new(names, features, vec![false, true, false], groups)
         };
         let (features, labels) = rows.training(&[1], &[0, 1], &[2]);
         assert_eq!((features, labels), (array![[10.0], [11.0], [13.0]], vec![false, true, true]));

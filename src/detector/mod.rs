@@ -98,7 +98,7 @@ pub use mismatched::{MISMATCH_COLUMN, Mismatched};
 pub use out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use proportion::proportion_interval;
-pub use provenance::{Difference, OF_ATTRIBUTION, OF_MODEL, OF_SCORERS, OF_TEXTS, ROUNDING, SettingKeys, differences};
+pub use provenance::{Difference, SettingKeys, differences};
 pub use quantiles::{N_QUANTILES, percentile, quantiles};
 pub use recalibration::{Calibration, CalibrationMethod};
 pub use repeated::{RepeatedFigure, RepeatedSet, Repeats, ablation_sets, repeat_folds};
@@ -119,6 +119,14 @@ pub enum DetectorError {
     NoLabels {
         /// Rows in the table after `--where`.
         n_rows: usize,
+    },
+    /// A text beside another change that is labelled as supported.
+    #[error(
+        "row {row}, column `label`: got 0, expected 1, because `mismatch_of` says that its text is about another change"
+    )]
+    MismatchLabel {
+        /// 1-based row of the table after `--where`.
+        row: usize,
     },
     /// A label that is not 0, 1 or null.
     #[error("row {row}, column `label`: got {value}, expected 0, 1 or null")]
@@ -354,7 +362,8 @@ impl DetectorError {
             ),
             DecisionRule { .. } => Some(
                 "write `accuracy`, `precision=0.8` (of the texts called unsupported, and `,0.9` of those called supported), \
-                 `false-alarms=0.02,0.9` (of the supported texts, and the precision of those called supported), or `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
+                 `false-alarms=0.02,0.9` (of the supported texts, and the precision of those called supported), or \
+                 `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
                     .into(),
             ),
             Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
@@ -362,6 +371,7 @@ impl DetectorError {
             Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
             Version { .. } => Some("fit it again with this version of veridiff".into()),
             Syntax { .. } | Content { .. } => Some("the file was changed or cut short: fit the detector again".into()),
+            MismatchLabel { .. } => Some("label it 1, or empty its `mismatch_of` if the text is about this change".into()),
             BadLabel { .. } | Penalty { .. } | Read { .. } | Write { .. } => None,
         }
     }

@@ -78,25 +78,16 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, Groups, Mismatched, compare_sets, roc_auc};
+    use crate::detector::{Bootstrap, Groups, compare_sets, roc_auc};
 
     #[test]
     fn the_figures_of_a_comparison_follow_from_the_scores() {
         let n = 60;
         let labels: Vec<bool> = (0..n).map(|i| (i * 7) % 5 < 2).collect();
         let value = |i: usize, j: usize| ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 };
-        let rows = LabelledRows {
-            feature_names: vec!["a@m".into(), "b@m".into()],
-            features: Array2::from_shape_fn((n, 2), |(i, j)| value(i, j)),
-            labels: labels.clone(),
-            groups: Groups::new((0..n).map(|i| format!("{}", i / 2)).collect()),
-            generators: vec![None; n],
-            by: Vec::new(),
-            mismatched: Mismatched::default(),
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: false,
-        };
+        let features = Array2::from_shape_fn((n, 2), |(i, j)| value(i, j));
+        let groups = Groups::new((0..n).map(|i| format!("{}", i / 2)).collect());
+        let rows = LabelledRows::new(vec!["a@m".into(), "b@m".into()], features, labels.clone(), groups);
         let settings = EvalSettings {
             n_folds: 4,
             l2: 1.0,

@@ -6,21 +6,18 @@ use std::{
 };
 
 use super::{Detector, DetectorError};
-use crate::features::Family;
+use crate::features::{Family, GROUNDING};
 
 /// Settings that change what every scorer's features mean.
-pub const OF_SCORERS: [&str; 6] =
+const OF_SCORERS: [&str; 6] =
     ["template_sha256", "targets", "parse_special", "changed_rule", "message_prefix", "max_tokens"];
 /// Those that change what attribution means.
-pub const OF_ATTRIBUTION: [&str; 8] =
+const OF_ATTRIBUTION: [&str; 8] =
     ["attribution_method", "attributed_fn", "fold", "normalize", "denominator", "start_row", "first_target", "scope"];
 /// What a model's columns hang on; in a table's metadata the model's name follows behind an `@`.
-pub const OF_MODEL: [&str; 4] = ["weights", "own_template", "pooling", "entailment"];
+const OF_MODEL: [&str; 4] = ["weights", "own_template", "pooling", "entailment"];
 /// What moves numbers by rounding only; written as [`OF_MODEL`].
-pub const ROUNDING: [&str; 2] = ["dtype", "device"];
-/// What features of the texts alone hang on: the version of their definitions.
-pub const OF_TEXTS: &str = "grounding";
-
+const ROUNDING: [&str; 2] = ["dtype", "device"];
 /// The keys of a table's metadata that some of its columns hang on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingKeys {
@@ -51,7 +48,8 @@ impl SettingKeys {
             meaning.extend(OF_ATTRIBUTION.map(str::to_owned));
         }
         if any(&[Family::Grounding, Family::Form]) {
-            meaning.push(OF_TEXTS.to_owned());
+            // the version of their definitions
+            meaning.push(GROUNDING.to_owned());
         }
         SettingKeys { meaning, rounding: of_models(&ROUNDING) }
     }
@@ -75,7 +73,7 @@ pub fn differences(
 /// The part of a value that matters: which features of the texts a table has stands behind the version, and a detector may use some
 /// of them.
 fn comparable<'a>(key: &str, value: &'a str) -> &'a str {
-    if key == OF_TEXTS { value.split(':').next().unwrap_or(value) } else { value }
+    if key == GROUNDING { value.split(':').next().unwrap_or(value) } else { value }
 }
 
 /// A setting that is not what a detector was trained with.

@@ -262,7 +262,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::detector::{Bootstrap, Groups, Learner, Mismatched, grouped_folds, predictions::out_of_fold};
+    use crate::detector::{Bootstrap, Groups, Learner, grouped_folds, predictions::out_of_fold};
 
     #[test]
     fn knots_of_pooled_violators() {
@@ -310,20 +310,10 @@ mod tests {
     fn nested_folds_are_what_training_each_anew_gives() {
         let n = 120;
         let labels: Vec<bool> = (0..n).map(|i| (i * 7) % 5 < 2).collect();
-        let rows = LabelledRows {
-            feature_names: vec!["a@m".into(), "b@m".into()],
-            features: Array2::from_shape_fn((n, 2), |(i, j)| {
-                ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 }
-            }),
-            labels: labels.clone(),
-            groups: Groups::new((0..n).map(|i| format!("{}", i / 2)).collect()),
-            generators: vec![None; n],
-            by: Vec::new(),
-            mismatched: Mismatched::default(),
-            n_unlabelled: 0,
-            n_incomplete: 0,
-            ungrouped: false,
-        };
+        let value = |i: usize, j: usize| ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 };
+        let features = Array2::from_shape_fn((n, 2), |(i, j)| value(i, j));
+        let groups = Groups::new((0..n).map(|i| format!("{}", i / 2)).collect());
+        let rows = LabelledRows::new(vec!["a@m".into(), "b@m".into()], features, labels.clone(), groups);
         let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
         for learner in [Learner::Logistic, Learner::Boosted] {
             let settings = EvalSettings { n_folds: 4, l2: 1.0, learner, bootstrap };

@@ -187,6 +187,23 @@ pub struct LabelledRows {
 }
 
 impl LabelledRows {
+    /// Rows of which nothing but features `[n, F]` with their names, labels and groups is known.
+    pub fn new(feature_names: Vec<String>, features: Array2<f64>, labels: Vec<bool>, groups: Groups) -> Self {
+        let generators = vec![None; labels.len()];
+        LabelledRows {
+            feature_names,
+            features,
+            labels,
+            groups,
+            generators,
+            by: Vec::new(),
+            mismatched: Mismatched::default(),
+            n_unlabelled: 0,
+            n_incomplete: 0,
+            ungrouped: false,
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.labels.len()
@@ -240,7 +257,7 @@ const MOST_VALUES: usize = 100;
 /// are wanted by.
 ///
 /// # Errors
-/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MissingFeature`] for a feature that is
+/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`], [`DetectorError::MissingFeature`] for a feature that is
 /// not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
 /// table's own for a feature that is not numeric.
 pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Result<LabelledRows> {
@@ -251,7 +268,16 @@ pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Resul
             return Err(DetectorError::BadLabel { row: row + 1, value }.into());
         }
     }
-    let n_labelled = labels.iter().flatten().count();
+    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
+    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
+    // an empty cell of a CSV is no value
+    let twins: Vec<Option<String>> =
+        strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
+    if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
+        return Err(DetectorError::MismatchLabel { row: row + 1 }.into());
+    }
+    let n_mismatched = twins.iter().flatten().count();
+    let n_labelled = (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none()).count();
     if n_labelled == 0 {
         return Err(DetectorError::NoLabels { n_rows }.into());
     }
@@ -264,18 +290,12 @@ pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Resul
         }
         columns.push(table.numbers(feature)?);
     }
-    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
-    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
-    // an empty cell of a CSV is no value
-    let twins: Vec<Option<String>> =
-        strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
-    let n_mismatched = (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_some()).count();
     let is_complete = |&row: &usize| labels[row].is_some() && columns.iter().all(|column| column[row].is_some());
     let (usable, mismatched): (Vec<usize>, Vec<usize>) =
         (0..n_rows).filter(is_complete).partition(|&row| twins[row].is_none());
     if usable.is_empty() {
         let lacking = |column: &Vec<Option<f64>>| {
-            (0..n_rows).filter(|&row| labels[row].is_some() && column[row].is_none()).count()
+            (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none() && column[row].is_none()).count()
         };
         let mut missing: Vec<_> = features.iter().cloned().zip(columns.iter().map(lacking)).collect();
         missing.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -296,26 +316,25 @@ pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Resul
     let row_groups = Groups::new(usable.iter().map(|&row| group_name(row)).collect());
     let place_of_id: HashMap<&String, usize> =
         usable.iter().enumerate().filter_map(|(place, &row)| Some((ids[row].as_ref()?, place))).collect();
-    // whose text's own row was filtered out takes no part either
-    let twin_of = |row: usize| twins[row].as_ref().and_then(|id| place_of_id.get(id).copied());
-    let mismatched: Vec<usize> = mismatched.into_iter().filter(|&row| twin_of(row).is_some()).collect();
+    // without its text's own row, which tells when it may train, it takes no part
+    let with_twin = |row: usize| Some((row, *place_of_id.get(twins[row].as_ref()?)?));
+    let (mismatched, twin): (Vec<usize>, Vec<usize>) = mismatched.into_iter().filter_map(with_twin).unzip();
     let mismatched = Mismatched {
         features: features_of(&mismatched),
-        twin: mismatched.iter().filter_map(|&row| twin_of(row)).collect(),
+        twin,
         group: mismatched.iter().map(|&row| row_groups.names.binary_search(&group_name(row)).ok()).collect(),
+        n_left_out: n_mismatched - mismatched.len(),
     };
     let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_>>()?;
+    let labels: Vec<bool> = usable.iter().map(|&row| labels[row] == Some(1.0)).collect();
     Ok(LabelledRows {
-        feature_names: features.to_vec(),
-        features: features_of(&usable),
-        labels: usable.iter().map(|&row| labels[row] == Some(1.0)).collect(),
-        groups: row_groups,
         generators: usable.iter().map(|&row| generators[row].clone()).collect(),
         by,
         mismatched,
-        n_unlabelled: n_rows - n_labelled,
-        n_incomplete: n_labelled - n_mismatched - usable.len(),
+        n_unlabelled: n_rows - n_mismatched - n_labelled,
+        n_incomplete: n_labelled - usable.len(),
         ungrouped: !has(table, "group"),
+        ..LabelledRows::new(features.to_vec(), features_of(&usable), labels, row_groups)
     })
 }
 

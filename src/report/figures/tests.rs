@@ -29,21 +29,17 @@ fn rows(n: usize, names: &[&str], n_generators: usize) -> LabelledRows {
         ("label_type".to_owned(), (0..n).map(|i| labels[i].then(|| kinds[i % 3].to_owned())).collect()),
         ("language".to_owned(), (0..n).map(|i| Some(["py", "js", HOSTILE][i * 5 % 3].to_owned())).collect()),
     ];
+    let features = Array2::from_shape_fn((n, names.len()), |(i, j)| {
+        noise(i, j) + f64::from(u8::from(labels[i])) * 0.5 / (j + 1) as f64
+    });
+    let names = names.iter().map(|name| name.to_string()).collect();
+    let groups = Groups::new((0..n).map(|i| (i / 2).to_string()).collect());
     LabelledRows {
-        feature_names: names.iter().map(|name| name.to_string()).collect(),
-        features: Array2::from_shape_fn((n, names.len()), |(i, j)| {
-            noise(i, j) + f64::from(u8::from(labels[i])) * 0.5 / (j + 1) as f64
-        }),
-        groups: Groups::new((0..n).map(|i| (i / 2).to_string()).collect()),
         generators: (0..n)
             .map(|i| (n_generators > 0).then(|| format!("generator {} {HOSTILE}", i * 7 % n_generators.max(1))))
             .collect(),
         by,
-        labels,
-        mismatched: Default::default(),
-        n_unlabelled: 0,
-        n_incomplete: 0,
-        ungrouped: false,
+        ..LabelledRows::new(names, features, labels, groups)
     }
 }
 
