@@ -67,9 +67,9 @@ def plot(rows, path, threads):
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "veridiff"  # the same figures give the same file
     from matplotlib import pyplot
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import LogLocator, ScalarFormatter
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2), constrained_layout=True)
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2), constrained_layout=True, sharey=True)
     for axis, against, words in zip(axes, ("N", "T"), ("prompt tokens N", "response tokens T")):
         for marker, dtype in (("o", "f32"), ("s", "bf16")):
             points = curves(rows).get((against, dtype), [])
@@ -78,6 +78,7 @@ def plot(rows, path, threads):
         fixed = statistics.median(r[other] for r in rows if r["against"] == against)
         axis.set(xscale="log", yscale="log", xlabel=f"{words} ({'T' if against == 'N' else 'N'} = {fixed:.0f})")
         axis.set_xticks(sorted({p[0] for (a, _), points in curves(rows).items() if a == against for p in points}))
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.minorticks_off()
         axis.xaxis.set_major_formatter(ScalarFormatter())
         axis.yaxis.set_major_formatter(ScalarFormatter())
