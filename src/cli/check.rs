@@ -22,7 +22,7 @@ use crate::{
     detector::{Verdict, shipped},
     features::GROUNDING,
     grounding,
-    report::findings::{page, rdjson_lines, sarif},
+    report::findings::{page, rdjson_line, sarif},
     sample::{Sample, Task},
     scorer::Settings,
 };
@@ -103,29 +103,17 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     for problem in &unreadable {
         note(&format!("warning: {problem}"));
     }
-    let mut findings: Vec<Option<Finding>> = vec![None; samples.len()];
+    let mut output = Output::new(if args.json { Format::Json } else { args.format }, samples.len());
     // each task has a detector of its own
     for task in Task::ALL {
         let places: Vec<usize> = (0..samples.len()).filter(|&place| samples[place].task == task).collect();
         if !places.is_empty() {
             let of_task: Vec<&Sample> = places.iter().map(|&place| &samples[place]).collect();
-            for (place, finding) in places.into_iter().zip(args.check(task, &of_task)?) {
-                findings[place] = Some(finding);
-            }
+            args.check(task, &of_task, |index, finding| output.take(places[index], finding))?;
         }
     }
-    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
+    let findings = output.finish()?;
 
-    match if args.json { Format::Json } else { args.format } {
-        Format::Text => findings.iter().try_for_each(|finding| super::print_styled(&page(finding)))?,
-        Format::Json => {
-            for finding in &findings {
-                print(&format!("{}\n", serde_json::to_string(finding)?))?;
-            }
-        }
-        Format::Sarif => print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?,
-        Format::Rdjsonl => print(&rdjson_lines(&findings))?,
-    }
     let worst = findings.iter().filter_map(|finding| finding.verdict).max();
     let limit = match args.fail_on {
         FailOn::Unsupported => Verdict::Unsupported,
@@ -138,6 +126,44 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Findings on their way out, in the order of the samples: each is written as soon as those before it are there.
+struct Output {
+    format: Format,
+    findings: Vec<Option<Finding>>,
+    n_written: usize,
+}
+
+impl Output {
+    fn new(format: Format, n_samples: usize) -> Self {
+        Output { format, findings: vec![None; n_samples], n_written: 0 }
+    }
+
+    /// The finding of the sample at `place`.
+    fn take(&mut self, place: usize, finding: Finding) -> anyhow::Result<()> {
+        self.findings[place] = Some(finding);
+        while let Some(Some(finding)) = self.findings.get(self.n_written) {
+            match self.format {
+                Format::Text => super::print_styled(&page(finding))?,
+                Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
+                Format::Rdjsonl => rdjson_line(finding).map_or(Ok(()), |line| print(&format!("{line}\n")))?,
+                // one document of all
+                Format::Sarif => {}
+            }
+            self.n_written += 1;
+        }
+        Ok(())
+    }
+
+    /// All findings, now that each was taken.
+    fn finish(self) -> anyhow::Result<Vec<Finding>> {
+        let findings: Vec<Finding> = self.findings.into_iter().flatten().collect();
+        if self.format == Format::Sarif {
+            print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?;
+        }
+        Ok(findings)
+    }
 }
 
 impl Args {
@@ -208,8 +234,13 @@ impl Args {
         Ok(Sample::new("stdin", &diff, &text))
     }
 
-    /// Findings of samples of one task, in their order.
-    fn check(&self, task: Task, samples: &[&Sample]) -> anyhow::Result<Vec<Finding>> {
+    /// Gives `done` the index and the finding of each of these samples of one task, as they come.
+    fn check(
+        &self,
+        task: Task,
+        samples: &[&Sample],
+        mut done: impl FnMut(usize, Finding) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let detector = self.detector.as_deref().map_or_else(|| Ok(shipped::default_for(task)), detector_called)?;
         let checker = Checker::new(&detector, self.full).map_err(Error::from)?;
         let settings =
@@ -227,27 +258,27 @@ impl Args {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);
-        let mut findings: Vec<Option<Finding>> = vec![None; samples.len()];
-        match &scorer {
+        let ended = match &scorer {
             None => {
-                for (finding, sample) in findings.iter_mut().zip(samples) {
-                    *finding = Some(checker.without_model(sample));
-                }
+                samples.iter().enumerate().try_for_each(|(index, sample)| done(index, checker.without_model(sample)))
             }
             Some(scorer) => {
                 let batch = Batch { scorer, settings: &settings };
-                let _: ControlFlow<()> = batch.run_by(
+                let ended = batch.run_by(
                     samples,
                     &|sample, workspace| checker.with_model(scorer, &settings, sample, workspace),
                     |index, finding| {
-                        findings[index] = Some(finding);
                         bar.inc(1);
-                        ControlFlow::Continue(())
+                        match bar.suspend(|| done(index, finding)) {
+                            Ok(()) => ControlFlow::Continue(()),
+                            Err(error) => ControlFlow::Break(error),
+                        }
                     },
                 );
+                ended.break_value().map_or(Ok(()), Err)
             }
-        }
+        };
         bar.finish_and_clear();
-        Ok(findings.into_iter().flatten().collect())
+        ended
     }
 }

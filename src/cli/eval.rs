@@ -200,9 +200,7 @@ impl Args {
         if let Some(direction) = direction {
             let made = evaluate_stepwise(rows, direction, settings);
             let stepwise = self.made(self.stepwise.is_some(), "stepwise choice", made, evaluation)?;
-            let notes = stepwise.iter().flat_map(|stepwise| stepwise.choice.notes());
-            let new: Vec<String> = notes.filter(|note| !evaluation.notes.contains(note)).collect();
-            evaluation.notes.extend(new);
+            evaluation.notes.extend(stepwise.iter().flat_map(|stepwise| stepwise.choice.notes()));
             evaluation.stepwise = stepwise;
         }
         if let Some(columns) = self.overlap_columns(rows)? {

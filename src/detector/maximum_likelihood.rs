@@ -128,12 +128,20 @@ pub struct LikelihoodFit {
     pub likelihood_ratio_p: Option<f64>,
 }
 
+/// Most features that a note names; the table of coefficients marks them all.
+const MOST_NAMED: usize = 6;
+
 impl LikelihoodFit {
     /// What a reader of the coefficients should know.
     pub fn notes(&self) -> Vec<String> {
         let names = |keep: &dyn Fn(&Term) -> bool| {
-            let names: Vec<String> =
+            let mut names: Vec<String> =
                 self.terms.iter().filter(|term| keep(term)).map(|term| format!("`{}`", term.feature)).collect();
+            if names.len() > MOST_NAMED {
+                let n_more = names.len() - MOST_NAMED;
+                names.truncate(MOST_NAMED);
+                return format!("{} and {n_more} more", names.join(", "));
+            }
             names.join(", ")
         };
         let mut notes = Vec::new();

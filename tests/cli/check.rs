@@ -56,6 +56,21 @@ fn a_text_is_judged_wherever_it_comes_from() {
 }
 
 #[test]
+fn findings_come_in_the_order_of_the_samples() {
+    let desk = desk();
+    let lines: String = (0..9)
+        .map(|i| {
+            let mut sample: Value = serde_json::from_str(&sample(&i.to_string(), DIFF, "uses `height`")).unwrap();
+            sample["task"] = ["commit", "review"][i % 2].into();
+            format!("{sample}\n")
+        })
+        .collect();
+    let findings = check(&desk, "--input - --json --exit-zero", &lines).lines();
+    let ids: Vec<&str> = findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
+}
+
+#[test]
 fn the_exit_status_says_what_was_found() {
     let desk = desk();
     let rows = |text: &str| sample("a", DIFF, text);

@@ -537,7 +537,7 @@ fn elided(text: &str, room: usize) -> String {
     cut + "…"
 }
 
-/// Every feature with where it falls and what it says to the detector.
+/// The features that matter here, with where each falls and what it says to the detector.
 fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
     let about = match &e.reference {
         Some(reference) => format!("pct. is the percentile among {} {}", reference.n_rows, printable(&reference.rows)),
@@ -568,7 +568,14 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
         }
         row
     };
-    let mut rows: Vec<Vec<String>> = e.features.iter().map(row).collect();
+    // what the detector uses, else what can be compared, else what the model gives: all of them are pages long
+    let is_shown = |feature: &&super::FeatureValue| match (is_judged, &e.reference) {
+        (true, _) => feature.contribution.is_some(),
+        (false, Some(_)) => feature.percentile.is_some(),
+        (false, None) => feature.value.is_some() && feature.column.contains('@'),
+    };
+    let mut rows: Vec<Vec<String>> = e.features.iter().filter(is_shown).map(row).collect();
+    let n_hidden = e.features.len() - rows.len();
     if let Some(verdict) = &e.verdict {
         let blank = |name: &str, value: f64| {
             let mut row = vec![String::new(); heads.len()];
@@ -582,5 +589,8 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
     page.push_str(&table(screen, &heads, &rows, &["low to high"]));
     if is_judged {
         screen.heading(page, "", "adds: to the log-odds of being unsupported, against an average row");
+    }
+    if n_hidden > 0 {
+        screen.heading(page, "", &format!("{n_hidden} more features are not shown: --html and --json have them"));
     }
 }

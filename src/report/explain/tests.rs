@@ -368,6 +368,8 @@ fn contributions_add_up_to_the_detectors_probability() {
         let page = terminal_page(&explanation, plain(width));
         assert!(page.contains(&format!("{}: probability ", verdict.verdict)), "{page}");
         assert!(page.lines().all(|line| line.width() <= width), "{page}");
+        // what the detector does not use is said to be there, and is not listed
+        assert!(page.contains("logprob") && !page.contains("ground_") && page.contains("more features"), "{page}");
     }
     assert!(html_page(&explanation).contains(&format!("\"detector\":\"{}\"", one.id())));
 

@@ -5,7 +5,7 @@ mod rdjson;
 mod sarif;
 
 pub use page::page;
-pub use rdjson::rdjson_lines;
+pub use rdjson::rdjson_line;
 pub use sarif::sarif;
 
 use crate::check::Finding;

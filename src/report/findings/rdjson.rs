@@ -5,13 +5,9 @@ use serde_json::{Value, json};
 use super::{RULE, message};
 use crate::{check::Finding, detector::Verdict};
 
-/// A line for every text that is called unsupported (a warning) or that it abstains on (an information). A finding of a diff
-/// without file names is about the path that its sample is called.
-pub fn rdjson_lines(findings: &[Finding]) -> String {
-    findings.iter().filter_map(diagnostic).map(|line| format!("{line}\n")).collect()
-}
-
-fn diagnostic(finding: &Finding) -> Option<Value> {
+/// The line of a text that is called unsupported (a warning) or that it abstains on (an information); none of a supported one.
+/// A finding of a diff without file names is about the path that its sample is called.
+pub fn rdjson_line(finding: &Finding) -> Option<Value> {
     let severity = match finding.verdict? {
         Verdict::Unsupported => "WARNING",
         Verdict::Abstain => "INFO",
