@@ -661,7 +661,7 @@ fn a_detector_is_not_judged_on_features_that_mean_something_else() {
     let line = "eval --input table.csv --detector d.json --bootstrap 0";
     place.fails(line, "`template_sha256` is other, expected one", "settings of the detector's training rows");
     // one that ships is called by its name
-    place.fails("eval --input table.csv --detector review", "`template_sha256` is other, expected fe4b5d79d1c36e13", "");
+    place.fails("eval --input table.csv --detector review", "`template_sha256` is other", "");
     told("dtype@m", "f32");
     place.ok("fit --input table.csv --output d.json --bootstrap 0");
     told("dtype@m", "bf16");

@@ -171,7 +171,8 @@ pub(super) fn with_interval(value: Option<f64>, interval: Option<Interval>) -> S
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         x if x != 0.0 && !(1e-3..1e6).contains(&x) => format!("{value:.3e}"),
-        _ => format!("{value:.4}"),
+        // an empty sum is -0, which says nothing
+        _ => format!("{:.4}", value + 0.0),
     }
 }
 
@@ -641,7 +642,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_figures_at_any_magnitude() {
-        assert_eq!(number(0.0), "0.0000");
+        assert_eq!((number(0.0), number(-0.0)), ("0.0000".to_owned(), "0.0000".to_owned()));
         assert_eq!(number(-2.5), "-2.5000");
         assert_eq!(number(1.5e-7), "1.500e-7");
         assert_eq!(number(3.0e9), "3.000e9");
