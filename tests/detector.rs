@@ -678,7 +678,10 @@ fn separated_classes_and_empty_features_are_said() {
     let place = Workplace::new(&csv(&rows));
     let text = place.ok("eval --input table.csv --bootstrap 0 --coefficients --stepwise forward");
     assert!(text.contains("warning: the features separate the classes completely (by `up@m`"), "{text}");
+    assert!(text.contains("warning: the chosen features separate the classes completely (by `up@m`"), "{text}");
     assert!(text.contains("SEPARATED") && text.contains("constant"), "{text}");
+    // once, though both fits say so
+    assert_eq!(text.matches("no coefficient for `other@m`").count(), 1, "{text}");
     assert!(text.contains("no coefficient for `other@m`: it has the same value in every row"), "{text}");
 }
 

@@ -258,22 +258,20 @@ impl Args {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);
+        let mut take = |index, finding| {
+            bar.inc(1);
+            bar.suspend(|| done(index, finding))
+        };
         let ended = match &scorer {
             None => {
-                samples.iter().enumerate().try_for_each(|(index, sample)| done(index, checker.without_model(sample)))
+                samples.iter().enumerate().try_for_each(|(index, sample)| take(index, checker.without_model(sample)))
             }
             Some(scorer) => {
                 let batch = Batch { scorer, settings: &settings };
                 let ended = batch.run_by(
                     samples,
                     &|sample, workspace| checker.with_model(scorer, &settings, sample, workspace),
-                    |index, finding| {
-                        bar.inc(1);
-                        match bar.suspend(|| done(index, finding)) {
-                            Ok(()) => ControlFlow::Continue(()),
-                            Err(error) => ControlFlow::Break(error),
-                        }
-                    },
+                    |index, finding| take(index, finding).map_or_else(ControlFlow::Break, ControlFlow::Continue),
                 );
                 ended.break_value().map_or(Ok(()), Err)
             }

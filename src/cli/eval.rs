@@ -200,7 +200,9 @@ impl Args {
         if let Some(direction) = direction {
             let made = evaluate_stepwise(rows, direction, settings);
             let stepwise = self.made(self.stepwise.is_some(), "stepwise choice", made, evaluation)?;
-            evaluation.notes.extend(stepwise.iter().flat_map(|stepwise| stepwise.choice.notes()));
+            let notes = stepwise.iter().flat_map(|stepwise| stepwise.choice.notes());
+            let new: Vec<String> = notes.filter(|note| !evaluation.notes.contains(note)).collect();
+            evaluation.notes.extend(new);
             evaluation.stepwise = stepwise;
         }
         if let Some(columns) = self.overlap_columns(rows)? {

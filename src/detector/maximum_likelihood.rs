@@ -128,12 +128,17 @@ pub struct LikelihoodFit {
     pub likelihood_ratio_p: Option<f64>,
 }
 
-/// Most features that a note names; the table of coefficients marks them all.
+/// Most features that a note names; `--json` has `separates` and `left_out` of every one.
 const MOST_NAMED: usize = 6;
 
 impl LikelihoodFit {
     /// What a reader of the coefficients should know.
     pub fn notes(&self) -> Vec<String> {
+        self.notes_about("the features")
+    }
+
+    /// The same, calling the features something else, so that two fits' notes can stand together.
+    pub(super) fn notes_about(&self, features: &str) -> Vec<String> {
         let names = |keep: &dyn Fn(&Term) -> bool| {
             let mut names: Vec<String> =
                 self.terms.iter().filter(|term| keep(term)).map(|term| format!("`{}`", term.feature)).collect();
@@ -149,12 +154,12 @@ impl LikelihoodFit {
         match self.status {
             FitStatus::Converged => {}
             FitStatus::Separated => notes.push(format!(
-                "warning: the features separate the classes completely (by {}), so coefficients have no finite estimate; \
+                "warning: {features} separate the classes completely (by {}), so coefficients have no finite estimate; \
                  the penalised fit has",
                 separating()
             )),
             FitStatus::QuasiSeparated => notes.push(format!(
-                "warning: the features separate the classes but for rows on the border (by {}), so coefficients have no \
+                "warning: {features} separate the classes but for rows on the border (by {}), so coefficients have no \
                  finite estimate; the penalised fit has",
                 separating()
             )),

@@ -44,7 +44,9 @@ impl Mismatched {
         };
         (self.len() + self.n_left_out > 0).then(|| {
             let n = self.len();
-            format!("{n} texts beside a change they were not written for are only trained on: no figure is about them{left_out}")
+            format!(
+                "{n} texts beside a change they were not written for are only trained on: no figure is about them{left_out}"
+            )
         })
     }
 }

@@ -18,6 +18,7 @@ const OF_ATTRIBUTION: [&str; 8] =
 const OF_MODEL: [&str; 4] = ["weights", "own_template", "pooling", "entailment"];
 /// What moves numbers by rounding only; written as [`OF_MODEL`].
 const ROUNDING: [&str; 2] = ["dtype", "device"];
+
 /// The keys of a table's metadata that some of its columns hang on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingKeys {

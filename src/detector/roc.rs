@@ -4,7 +4,6 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::Serialize;
 
 /// Area under the ROC curve of `scores` (finite) for `labels`, between 0 and 1.
@@ -126,14 +125,11 @@ pub(super) fn mean_difference_interval(strata: &[(Scored, &[f64])], bootstrap: B
     resampled(&both, bootstrap, |aucs| mean(aucs.chunks(2).filter_map(difference)))
 }
 
-/// Resamples that are held at once: enough for all cores, and little memory however many groups there are.
-const DRAWN_TOGETHER: usize = 64;
-
 /// The percentile interval of a figure of the strata's AUCs over resamples of groups.
 fn resampled(
     strata: &[Scored],
     bootstrap: Bootstrap,
-    figure: impl Fn(&[Option<f64>]) -> Option<f64> + Sync,
+    figure: impl Fn(&[Option<f64>]) -> Option<f64>,
 ) -> Option<Interval> {
     let mut present: Vec<usize> = strata.iter().flat_map(|s| s.groups).copied().collect();
     present.sort_unstable();
@@ -153,20 +149,14 @@ fn resampled(
         })
         .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(bootstrap.seed);
-    let mut draw = || {
-        let mut weights = vec![0u32; present.len()];
+    let mut weights = vec![0u32; present.len()];
+    let mut figures = Vec::with_capacity(bootstrap.n_resamples);
+    for _ in 0..bootstrap.n_resamples {
+        weights.fill(0);
         for _ in 0..present.len() {
             weights[rng.random_range(0..present.len())] += 1;
         }
-        weights
-    };
-    let of_draw = |weights: &Vec<u32>| figure(&ranked.iter().map(|rows| rows.auc(weights)).collect::<Vec<_>>());
-    let mut figures = Vec::with_capacity(bootstrap.n_resamples);
-    // drawn one after the other, so that the numbers do not depend on the threads
-    for first in (0..bootstrap.n_resamples).step_by(DRAWN_TOGETHER) {
-        let n_draws = DRAWN_TOGETHER.min(bootstrap.n_resamples - first);
-        let draws: Vec<Vec<u32>> = (0..n_draws).map(|_| draw()).collect();
-        figures.par_extend(draws.par_iter().filter_map(of_draw));
+        figures.extend(figure(&ranked.iter().map(|rows| rows.auc(&weights)).collect::<Vec<_>>()));
     }
     if figures.is_empty() || 2 * figures.len() < bootstrap.n_resamples {
         return None;

@@ -257,8 +257,8 @@ const MOST_VALUES: usize = 100;
 /// are wanted by.
 ///
 /// # Errors
-/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`], [`DetectorError::MissingFeature`] for a feature that is
-/// not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
+/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`],
+/// [`DetectorError::MissingFeature`] for a feature that is not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
 /// table's own for a feature that is not numeric.
 pub fn labelled_rows(table: &Table, features: &[String], by: &[String]) -> Result<LabelledRows> {
     let n_rows = table.n_rows();

@@ -71,7 +71,7 @@ pub struct Stepwise {
 impl Stepwise {
     /// What a reader of the choice should know.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.fit.notes().iter().map(|note| format!("stepwise choice: {note}")).collect();
+        let mut notes = self.fit.notes_about("the chosen features");
         if self.n_failed > 0 {
             notes.push(format!(
                 "warning: {} fits on the way did not converge, and their features were passed over there",

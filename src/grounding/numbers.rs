@@ -72,7 +72,8 @@ impl Grounding {
             smoothed(found, all)
         };
         let weight = |of: &dyn Fn(&Mention) -> bool| {
-            evidence.mentions.iter().filter(|m| of(m)).map(|m| m.weight).sum::<f64>().ln_1p()
+            // from 0 on: the sum of nothing would be -0
+            evidence.mentions.iter().filter(|m| of(m)).fold(0.0, |sum: f64, m| sum + m.weight).ln_1p()
         };
         let count = |n: usize| (n as f64).ln_1p();
         let yes = |b: bool| f64::from(u8::from(b));

@@ -149,3 +149,9 @@ fn the_same_input_gives_the_same_evidence() {
         assert_eq!(format!("{:?}", evidence(PYTHON, text)), first);
     }
 }
+
+#[test]
+fn weights_of_nothing_are_plainly_zero() {
+    let grounding = Grounding::new(&Diff::parse("+a = 1").unwrap(), &evidence("+a = 1", "why?"));
+    assert_eq!(grounding.changed_weight.to_bits(), 0.0f64.to_bits());
+}

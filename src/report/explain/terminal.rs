@@ -575,7 +575,7 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
         (false, None) => feature.value.is_some() && feature.column.contains('@'),
     };
     let mut rows: Vec<Vec<String>> = e.features.iter().filter(is_shown).map(row).collect();
-    let n_hidden = e.features.len() - rows.len();
+    let n_hidden = e.features.iter().filter(|feature| feature.value.is_some() && !is_shown(feature)).count();
     if let Some(verdict) = &e.verdict {
         let blank = |name: &str, value: f64| {
             let mut row = vec![String::new(); heads.len()];
