@@ -145,19 +145,19 @@ fn shuffled_labels_are_not_predicted() {
 
 #[test]
 fn shuffled_labels_are_not_predicted_by_trees_either() {
-    let boosted = EvalSettings { learner: Learner::Boosted, ..SETTINGS };
-    let mut sum = 0.0;
-    for seed in 0..4 {
-        let mut rows = rows(1.5, false, seed);
-        let bootstrap = Bootstrap { n_resamples: 0, seed };
-        let found = evaluate(&rows, EvalSettings { bootstrap, ..boosted }).unwrap();
-        assert!(found.predictors[3].overall.auc.unwrap() > 0.85, "{:?}", found.predictors[3].overall);
-        rows.labels.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        let evaluation = evaluate(&rows, EvalSettings { bootstrap, ..boosted }).unwrap();
-        sum += evaluation.predictors[3].overall.auc.unwrap();
+    for learner in [Learner::Boosted, Learner::Forest] {
+        let mut sum = 0.0;
+        for seed in 0..4 {
+            let mut rows = rows(1.5, false, seed);
+            let settings = EvalSettings { learner, bootstrap: Bootstrap { n_resamples: 0, seed }, ..SETTINGS };
+            let found = evaluate(&rows, settings).unwrap();
+            assert!(found.predictors[3].overall.auc.unwrap() > 0.85, "{:?}", found.predictors[3].overall);
+            rows.labels.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+            sum += evaluate(&rows, settings).unwrap().predictors[3].overall.auc.unwrap();
+        }
+        // one run has a standard error of about 0.04, the mean of four about 0.02
+        assert!((sum / 4.0 - 0.5).abs() < 0.08, "{learner}: {}", sum / 4.0);
     }
-    // one run has a standard error of about 0.04, the mean of four about 0.02
-    assert!((sum / 4.0 - 0.5).abs() < 0.08, "{}", sum / 4.0);
 }
 
 #[test]
@@ -399,27 +399,43 @@ fn a_detector_file_gives_the_same_predictions_and_says_when_rows_are_its_own() {
 }
 
 #[test]
-fn a_boosted_detector_keeps_its_trees_beside_the_coefficients_that_explain() {
+fn a_detector_of_trees_keeps_them_beside_the_coefficients_that_explain() {
     let rows = rows(1.0, false, 1);
-    let settings = |learner| FitSettings::new(EvalSettings { learner, ..SETTINGS }, BTreeMap::new());
-    let boosted = fit_detector(&rows, settings(Learner::Boosted)).unwrap().detector;
-    let logistic = fit_detector(&rows, settings(Learner::Logistic)).unwrap().detector;
-    assert_eq!(boosted.features, logistic.features);
-    assert!(logistic.boosted.is_none() && !logistic.to_json().contains("boosted"));
+    let of = |learner| {
+        let settings = FitSettings::new(EvalSettings { learner, ..SETTINGS }, BTreeMap::new());
+        fit_detector(&rows, settings).unwrap().detector
+    };
+    let logistic = of(Learner::Logistic);
     let path = Path::new("d.json");
-    let read = Detector::from_json(&boosted.to_json(), path).unwrap();
-    assert_eq!(read, boosted);
-    assert_eq!(fit_detector(&rows, settings(Learner::Boosted)).unwrap().detector.to_json(), boosted.to_json());
-    let differs = |row: &[f64]| (boosted.predict(row) - logistic.predict(row)).abs() > 1e-6;
-    for row in rows.features.outer_iter().map(|row| row.to_vec()) {
-        assert_eq!(read.predict(&row).to_bits(), boosted.predict(&row).to_bits());
-        assert!((0.0..=1.0).contains(&boosted.predict(&row)));
+    assert!(logistic.trees().is_none());
+    let mut files = Vec::new();
+    for learner in [Learner::Boosted, Learner::Forest] {
+        let (detector, key) = (of(learner), learner.to_string());
+        assert_eq!((&detector.features, detector.learner()), (&logistic.features, learner));
+        assert!(!logistic.to_json().contains(&format!("\"{key}\"")));
+        let read = Detector::from_json(&detector.to_json(), path).unwrap();
+        assert_eq!(read, detector);
+        assert_eq!(of(learner).to_json(), detector.to_json());
+        let differs = |row: &[f64]| (detector.predict(row) - logistic.predict(row)).abs() > 1e-6;
+        for row in rows.features.outer_iter().map(|row| row.to_vec()) {
+            assert_eq!(read.predict(&row).to_bits(), detector.predict(&row).to_bits());
+            assert!((0.0..=1.0).contains(&detector.predict(&row)));
+        }
+        assert!(rows.features.outer_iter().any(|row| differs(&row.to_vec())));
+        let mut value: Value = serde_json::from_str(&detector.to_json()).unwrap();
+        files.push((key.clone(), value[&key].clone()));
+        value[&key]["trees"][0]["left"][0] = 0.into();
+        match Detector::from_json(&value.to_string(), path) {
+            Err(DetectorError::Content { what, .. }) => assert!(what.contains(&format!("{key}.trees[0]")), "{what}"),
+            other => panic!("expected Content, got {other:?}"),
+        }
     }
-    assert!(rows.features.outer_iter().any(|row| differs(&row.to_vec())));
-    let mut value: Value = serde_json::from_str(&boosted.to_json()).unwrap();
-    value["boosted"]["trees"][0]["left"][0] = 0.into();
-    match Detector::from_json(&value.to_string(), path) {
-        Err(DetectorError::Content { what, .. }) => assert!(what.contains("boosted.trees[0]"), "{what}"),
+    let mut both: Value = serde_json::from_str(&logistic.to_json()).unwrap();
+    for (key, trees) in files {
+        both[key] = trees;
+    }
+    match Detector::from_json(&both.to_string(), path) {
+        Err(DetectorError::Content { what, .. }) => assert!(what.contains("both `boosted` and `forest`"), "{what}"),
         other => panic!("expected Content, got {other:?}"),
     }
 }

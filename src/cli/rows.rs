@@ -30,7 +30,7 @@ pub struct RowArgs {
 /// How figures are made.
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
-    /// What is made of the features together: logistic (regression) or boosted (trees)
+    /// What is made of the features together: logistic (regression), boosted (trees) or forest (extremely randomised trees)
     #[arg(long, value_name = "LEARNER", default_value_t)]
     pub learner: Learner,
     /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss

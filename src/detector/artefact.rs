@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Boosted, Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, Domain,
-    EvalSettings, Figure, LabelledRows, Learner, Logistic, Operation, Verdict, best_threshold, calibration,
+    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, Domain, EvalSettings,
+    Figure, LabelledRows, Learner, Logistic, Operation, Trees, Verdict, best_threshold, calibration,
     evaluate::fold_notes,
     fit_logistic,
     predictions::{Predictor, out_of_fold},
@@ -51,9 +51,12 @@ pub struct Detector {
     pub l2: f64,
     /// Whether the fit reached its optimum.
     pub converged: bool,
-    /// Trees that decide in place of the coefficients, which then are those of logistic regression on the same rows.
+    /// Boosted trees that decide in place of the coefficients, which then are those of logistic regression on the same rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boosted: Option<Boosted>,
+    boosted: Option<Trees>,
+    /// The same of extremely randomised trees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forest: Option<Trees>,
     /// What it was trained on.
     pub training: Training,
 }
@@ -184,11 +187,8 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let (all, every): (Vec<usize>, Vec<usize>) = ((0..n_features).collect(), (0..rows.len()).collect());
     let (features, labels) = rows.training(&all, &every, &[]);
     let fitted = fit_logistic(features.view(), &labels, eval.l2)?;
-    let boosted = match eval.learner {
-        Learner::Logistic => None,
-        Learner::Boosted => Some(Boosted::fit(features.view(), &labels, eval.bootstrap.seed)?),
-    };
-    let predict = |row: &[f64]| boosted.as_ref().map_or_else(|| fitted.predict(row), |boosted| boosted.predict(row));
+    let trees = eval.learner.grow(features.view(), &labels, eval.bootstrap.seed)?;
+    let predict = |row: &[f64]| trees.as_ref().map_or_else(|| fitted.predict(row), |trees| trees.predict(row));
     let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
     let auc_in_sample = roc_auc(&in_sample, &rows.labels);
     let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
@@ -226,6 +226,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
             Feature { name: name.clone(), mean, scale, coefficient, quantiles }
         })
         .collect();
+    let (boosted, forest) = if eval.learner == Learner::Forest { (None, trees) } else { (trees, None) };
     let mut detector = Detector {
         schema_version: SCHEMA_VERSION,
         sha256: String::new(),
@@ -237,6 +238,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
         l2,
         converged,
         boosted,
+        forest,
         training: Training {
             program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             n_rows: rows.len(),
@@ -312,14 +314,28 @@ impl Detector {
         self.features.iter().map(|feature| feature.name.clone()).collect()
     }
 
+    /// How it learnt.
+    pub fn learner(&self) -> Learner {
+        match (&self.boosted, &self.forest) {
+            (Some(_), _) => Learner::Boosted,
+            (None, Some(_)) => Learner::Forest,
+            (None, None) => Learner::Logistic,
+        }
+    }
+
+    /// The trees that decide, unless the coefficients do.
+    pub fn trees(&self) -> Option<&Trees> {
+        self.boosted.as_ref().or(self.forest.as_ref())
+    }
+
     /// The probability, 0 to 1, that a row with these feature values is hallucinated; NaN if a value is NaN.
     ///
     /// # Panics
     /// If there is not one value per feature.
     pub fn predict(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
-        if let Some(boosted) = &self.boosted {
-            return boosted.predict(values);
+        if let Some(trees) = self.trees() {
+            return trees.predict(values);
         }
         let weighted = self.features.iter().zip(values).map(|(f, value)| f.contribution(*value));
         sigmoid(self.intercept + weighted.sum::<f64>())
@@ -430,7 +446,11 @@ impl Detector {
         if let Some(fault) = calibration.or_else(|| self.decision.as_ref().and_then(Decision::fault)) {
             return Some(fault);
         }
-        if let Some(what) = self.boosted.as_ref().and_then(|boosted| boosted.fault(self.features.len())) {
+        if self.boosted.is_some() && self.forest.is_some() {
+            return Some("it has both `boosted` and `forest`".into());
+        }
+        let learner = self.learner().to_string();
+        if let Some(what) = self.trees().and_then(|trees| trees.fault(&learner, self.features.len())) {
             return Some(what);
         }
         if self.training.groups.len() != self.training.n_groups {

@@ -1,13 +1,13 @@
 //! What each feature adds to a verdict, against a row with the training means.
 
-use super::{Boosted, Detector, Tree};
+use super::{Detector, Tree, Trees};
 
 impl Detector {
     /// Log-odds, before calibration, of a row with the training mean of every feature.
     pub fn log_odds_at_means(&self) -> f64 {
-        match &self.boosted {
+        match self.trees() {
             None => self.intercept,
-            Some(boosted) => boosted.log_odds(&self.means()),
+            Some(trees) => trees.log_odds(&self.means()),
         }
     }
 
@@ -19,9 +19,9 @@ impl Detector {
     /// If there is not one value per feature.
     pub fn contributions(&self, values: &[f64]) -> Vec<f64> {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
-        match &self.boosted {
+        match self.trees() {
             None => self.features.iter().zip(values).map(|(feature, &value)| feature.contribution(value)).collect(),
-            Some(boosted) => boosted.shapley_values(values, &self.means()),
+            Some(trees) => trees.shapley_values(values, &self.means()),
         }
     }
 
@@ -30,7 +30,7 @@ impl Detector {
     }
 }
 
-impl Boosted {
+impl Trees {
     /// Shapley values of the game in which a coalition of features has the row's values and the others the baseline's.
     fn shapley_values(&self, row: &[f64], baseline: &[f64]) -> Vec<f64> {
         let mut values = vec![0.0; row.len()];
@@ -76,9 +76,10 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::detector::boosted;
 
     /// The definition: the mean, over all orders in which features join, of what each one changes when it joins.
-    fn over_all_orders(boosted: &Boosted, row: &[f64], baseline: &[f64]) -> Vec<f64> {
+    fn over_all_orders(trees: &Trees, row: &[f64], baseline: &[f64]) -> Vec<f64> {
         fn orders(n: usize) -> Vec<Vec<usize>> {
             if n == 0 {
                 return vec![Vec::new()];
@@ -90,10 +91,10 @@ mod tests {
         let mut values = vec![0.0; row.len()];
         for order in &all {
             let mut mixed = baseline.to_vec();
-            let mut before = boosted.log_odds(&mixed);
+            let mut before = trees.log_odds(&mixed);
             for &feature in order {
                 mixed[feature] = row[feature];
-                let after = boosted.log_odds(&mixed);
+                let after = trees.log_odds(&mixed);
                 values[feature] += (after - before) / all.len() as f64;
                 before = after;
             }
@@ -108,15 +109,15 @@ mod tests {
         // interactions, so that the order in which features join matters
         let labels: Vec<bool> =
             x.outer_iter().map(|row| (row[0] - 0.5) * (row[1] - 0.5) + 0.2 * row[2] > 0.1).collect();
-        let boosted = Boosted::fit(x.view(), &labels, 0).unwrap();
+        let trees = boosted::grow(x.view(), &labels, 0).unwrap();
         let baseline = vec![0.5; 5];
         for row in x.outer_iter().take(10) {
             let row = row.to_vec();
-            let (got, want) = (boosted.shapley_values(&row, &baseline), over_all_orders(&boosted, &row, &baseline));
+            let (got, want) = (trees.shapley_values(&row, &baseline), over_all_orders(&trees, &row, &baseline));
             let off = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(off < 1e-12, "{got:?}, expected {want:?}");
             assert!(want[0].abs() > 1e-3, "the row tells nothing: {want:?}");
-            let total = boosted.log_odds(&row) - boosted.log_odds(&baseline);
+            let total = trees.log_odds(&row) - trees.log_odds(&baseline);
             assert!((got.iter().sum::<f64>() - total).abs() < 1e-12);
         }
     }

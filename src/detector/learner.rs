@@ -1,9 +1,9 @@
-//! What turns features into a probability: logistic regression, or boosted trees.
+//! What turns features into a probability: logistic regression, or trees.
 
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-use super::{DetectorError, Logistic, boosted::Boosted, fit_logistic};
+use super::{DetectorError, Logistic, Trees, boosted, fit_logistic, forest};
 use crate::attribution::named;
 
 /// A way to learn from labelled rows.
@@ -15,9 +15,11 @@ pub enum Learner {
     Logistic,
     /// Gradient-boosted trees: thresholds and interactions, at the price of a plain explanation.
     Boosted,
+    /// Extremely randomised trees: many deep ones on splits drawn at random, and their mean.
+    Forest,
 }
 
-named!(Learner, "learner", "logistic" => Logistic, "boosted" => Boosted);
+named!(Learner, "learner", "logistic" => Logistic, "boosted" => Boosted, "forest" => Forest);
 
 /// What was learnt.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +27,7 @@ pub enum Fitted {
     /// Weights.
     Logistic(Logistic),
     /// Trees.
-    Boosted(Boosted),
+    Trees(Trees),
 }
 
 impl Learner {
@@ -39,10 +41,24 @@ impl Learner {
         if n_positive == 0 || n_positive == labels.len() {
             return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
         }
-        Ok(match self {
-            Learner::Logistic => Fitted::Logistic(fit_logistic(features, labels, l2)?),
-            Learner::Boosted => Fitted::Boosted(Boosted::fit(features, labels, seed)?),
+        Ok(match self.grow(features, labels, seed)? {
+            Some(trees) => Fitted::Trees(trees),
+            None => Fitted::Logistic(fit_logistic(features, labels, l2)?),
         })
+    }
+
+    /// Grows trees on rows of both labels, if that is how it learns.
+    pub(super) fn grow(
+        self,
+        features: ArrayView2<f64>,
+        labels: &[bool],
+        seed: u64,
+    ) -> Result<Option<Trees>, DetectorError> {
+        match self {
+            Learner::Logistic => Ok(None),
+            Learner::Boosted => boosted::grow(features, labels, seed).map(Some),
+            Learner::Forest => forest::grow(features, labels, seed).map(Some),
+        }
     }
 }
 
@@ -51,7 +67,7 @@ impl Fitted {
     pub fn predict(&self, row: &[f64]) -> f64 {
         match self {
             Fitted::Logistic(logistic) => logistic.predict(row),
-            Fitted::Boosted(boosted) => boosted.predict(row),
+            Fitted::Trees(trees) => trees.predict(row),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The detector: logistic regression or boosted trees over features, and the statistics that judge it.
+//! The detector: logistic regression or trees over features, and the statistics that judge it.
 //!
 //! | file | owns |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
 //! | `proportion.rs` | the interval of a share |
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
-//! | `boosted.rs` | gradient-boosted trees as plain arrays |
-//! | `learner.rs` | the one face of the two |
+//! | `boosted.rs`, `forest.rs` | trees: gradient-boosted ones, extremely randomised ones |
+//! | `trees.rs` | what both are kept as |
+//! | `learner.rs` | the one face of the three |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
 //! | `stepwise.rs` | choice of features by Akaike's criterion |
 //! | `distributions.rs`, `cholesky.rs` | what these stand on |
@@ -50,6 +51,7 @@ mod distributions;
 mod domain;
 mod evaluate;
 mod folds;
+mod forest;
 mod learner;
 mod logistic;
 mod maximum_likelihood;
@@ -66,11 +68,11 @@ mod rows;
 pub mod shipped;
 mod stepwise;
 mod transfer;
+mod trees;
 
 use std::path::PathBuf;
 
 pub use artefact::{Detector, Feature, Fit, FitSettings, SCHEMA_VERSION, Training, fit_detector};
-pub use boosted::{Boosted, Tree};
 pub use calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
 pub use compare::{
     Chosen, Comparison, NamedSet, PairTest, SetEvaluation, StepwiseEvaluation, coefficients, compare_sets,
@@ -106,6 +108,7 @@ pub use roc::{Bootstrap, Interval, Scored, Threshold, auc_difference_interval, a
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};
 pub use transfer::{Transfer, TransferFigure, transfer};
+pub use trees::{Tree, Trees};
 
 /// The most names an error lists.
 const LISTED: usize = 30;
@@ -281,7 +284,7 @@ pub enum DetectorError {
     #[error("the logistic regression could not be fitted")]
     Solver(#[source] linfa_logistic::error::Error),
     /// No trees could be grown.
-    #[error("the boosted trees could not be grown: {0}")]
+    #[error("the trees could not be grown: {0}")]
     Trees(String),
     /// A detector file could not be read.
     #[error("cannot read `{path}`")]

@@ -315,7 +315,7 @@ mod tests {
         let groups = Groups::new((0..n).map(|i| format!("{}", i / 2)).collect());
         let rows = LabelledRows::new(vec!["a@m".into(), "b@m".into()], features, labels.clone(), groups);
         let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
-        for learner in [Learner::Logistic, Learner::Boosted] {
+        for learner in [Learner::Logistic, Learner::Boosted, Learner::Forest] {
             let settings = EvalSettings { n_folds: 4, l2: 1.0, learner, bootstrap };
             let folds = grouped_folds(&labels, &rows.groups, 4, 1).unwrap();
             let (columns, method) = ([0, 1], CalibrationMethod::Platt);

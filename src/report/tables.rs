@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{figures::describe, statistics};
 use crate::detector::{
-    Boosted, Direction, Evaluation, Figure, Fit, Interval, Learner, MeanFigure, PredictorEvaluation, PredictorKind,
+    Direction, Evaluation, Figure, Fit, Interval, Learner, MeanFigure, PredictorEvaluation, PredictorKind, Trees,
 };
 
 /// How tables are written.
@@ -456,17 +456,17 @@ pub(super) fn csv_quoted(cell: &str) -> String {
 
 /// A fitted detector: its coefficients, and how well it does in and out of sample.
 pub fn fit_page(fit: &Fit, format: Format) -> String {
-    let grid = match &fit.detector.boosted {
+    let grid = match fit.detector.trees() {
         None => coefficient_grid(fit),
-        Some(boosted) => gain_grid(fit, boosted),
+        Some(trees) => gain_grid(fit, trees),
     };
     match format {
         Format::Json => json(fit),
         Format::Md => format!("{}\n{}", grid.to_markdown(), fit_summary(fit)),
         Format::Latex => grid.to_latex(),
         Format::Csv => {
-            if let Some(boosted) = &fit.detector.boosted {
-                let rows = fit.detector.features.iter().zip(&boosted.gain);
+            if let Some(trees) = fit.detector.trees() {
+                let rows = fit.detector.features.iter().zip(&trees.gain);
                 let lines = rows.map(|(f, gain)| format!("{},{},{},{gain}\n", csv_quoted(&f.name), f.mean, f.scale));
                 return String::from("feature,mean,scale,gain\n") + &lines.collect::<String>();
             }
@@ -489,11 +489,11 @@ fn fit_title(fit: &Fit) -> (String, Option<&str>) {
 }
 
 /// What trees took from each feature.
-fn gain_grid(fit: &Fit, boosted: &Boosted) -> Grid {
+fn gain_grid(fit: &Fit, trees: &Trees) -> Grid {
     let (title, scorer) = fit_title(fit);
-    let title = format!("{title}; {} boosted trees", boosted.trees.len());
+    let title = format!("{title}; {} {}", trees.trees.len(), describe::learner(fit.detector.learner()));
     let mut grid = Grid::new(title, &["feature", "mean", "sd", "share of the gain"]);
-    for (feature, gain) in fit.detector.features.iter().zip(&boosted.gain) {
+    for (feature, gain) in fit.detector.features.iter().zip(&trees.gain) {
         let name = short(&feature.name, scorer).to_owned();
         grid.push(vec![name, number(feature.mean), number(feature.scale), rate(Some(*gain))]);
     }
@@ -524,8 +524,8 @@ fn fit_summary(fit: &Fit) -> String {
         0 => String::new(),
         _ => format!("; left out: {} without label, {} without a feature", fit.n_unlabelled, fit.n_incomplete),
     };
-    let learner = match &detector.boosted {
-        Some(_) => "learner           boosted trees".to_owned(),
+    let learner = match detector.trees() {
+        Some(_) => format!("learner           {}", describe::learner(detector.learner())),
         None => format!("converged         {} (L2 {})", if detector.converged { "yes" } else { "no" }, detector.l2),
     };
     let mut text = format!(

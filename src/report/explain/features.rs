@@ -174,7 +174,7 @@ impl Explanation {
             };
             values.push(value);
             // a regression's does not hang on features that may be missing
-            feature.contribution = detector.boosted.is_none().then(|| trained.contribution(value));
+            feature.contribution = detector.trees().is_none().then(|| trained.contribution(value));
             if !has_reference {
                 feature.percentile = percentile(&trained.quantiles, value);
                 has_quantiles |= feature.percentile.is_some();

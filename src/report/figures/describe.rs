@@ -30,6 +30,7 @@ pub fn learner(learner: Learner) -> &'static str {
     match learner {
         Learner::Logistic => "logistic regression",
         Learner::Boosted => "boosted trees",
+        Learner::Forest => "extremely randomised trees",
     }
 }
 
@@ -79,7 +80,7 @@ pub fn procedure(evaluation: &Evaluation) -> String {
     }
     let learner = match settings.learner {
         Learner::Logistic => format!("{}, L2 penalty {}", learner(settings.learner), settings.l2),
-        Learner::Boosted => learner(settings.learner).to_owned(),
+        Learner::Boosted | Learner::Forest => learner(settings.learner).to_owned(),
     };
     format!(
         "Out of fold: {} folds, once, groups kept whole; {learner}; seed {}.",
