@@ -22,6 +22,8 @@ const TREES: usize = 300;
 const LEAF_ROWS: usize = 3;
 /// Share of the features of which a split draws one threshold each.
 const FEATURES_SHARE: f64 = 0.3;
+/// But of so many at least, where there are as many: one that is constant among a node's rows cannot split them.
+const LEAST_FEATURES: usize = 3;
 /// So many rows of the whole table's mix are counted in every leaf, so that one with a single label has finite log-odds.
 const PRIOR_ROWS: f64 = 1.0;
 
@@ -86,10 +88,11 @@ fn fit(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Forest, 
     let by_column: Vec<f64> = features.axis_iter(Axis(1)).flatten().copied().collect();
     let matrix = DenseMatrix::new(n, n_features, by_column, true).map_err(said)?;
     let targets: Vec<f64> = labels.iter().map(|&positive| f64::from(u8::from(positive))).collect();
+    let drawn = (n_features as f64 * FEATURES_SHARE).ceil() as usize;
     let parameters = ExtraTreesRegressorParameters::default()
         .with_n_trees(TREES)
         .with_min_samples_leaf(LEAF_ROWS)
-        .with_m((n_features as f64 * FEATURES_SHARE).ceil() as usize)
+        .with_m(drawn.max(LEAST_FEATURES.min(n_features)))
         // it numbers the trees from its seed
         .with_seed(seed.wrapping_mul(TREES as u64));
     Forest::fit(&matrix, &targets, parameters).map_err(said)
