@@ -83,23 +83,12 @@ fn take(boosted: &mut Trees, grown: &forust_ml::tree::Tree) {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::Array2;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
-
-    /// Rows of ten features of noise; the label is whether the first lies in a band, which no plane separates.
-    fn banded(n: usize) -> (Array2<f64>, Vec<bool>) {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let x = Array2::from_shape_simple_fn((n, 10), || rng.random::<f64>());
-        let labels = x.outer_iter().map(|row| (row[0] - 0.5).abs() < 0.25).collect();
-        (x, labels)
-    }
+    use crate::detector::trees::tests::banded;
 
     #[test]
     fn trees_find_what_no_plane_separates() {
-        let (x, labels) = banded(600);
+        let (x, labels) = banded(600, 1);
         let boosted = grow(x.view(), &labels, 0).unwrap();
         let right =
             x.outer_iter().zip(&labels).filter(|(row, label)| (boosted.predict(&row.to_vec()) > 0.5) == **label);
@@ -112,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_seed_fixes_the_result_and_the_file_keeps_it() {
-        let (x, labels) = banded(200);
+        let (x, labels) = banded(200, 1);
         let boosted = grow(x.view(), &labels, 7).unwrap();
         assert_eq!(boosted, grow(x.view(), &labels, 7).unwrap());
         assert_ne!(boosted, grow(x.view(), &labels, 8).unwrap());
@@ -122,7 +111,7 @@ mod tests {
 
     #[test]
     fn our_sum_of_trees_is_the_crates() {
-        let (x, labels) = banded(300);
+        let (x, labels) = banded(300, 1);
         let by_column: Vec<f64> = x.axis_iter(Axis(1)).flatten().copied().collect();
         let targets: Vec<f64> = labels.iter().map(|&l| f64::from(u8::from(l))).collect();
         let matrix = Matrix::new(&by_column, x.nrows(), 10);

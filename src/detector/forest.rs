@@ -150,18 +150,9 @@ fn log_odds(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use ndarray::Array2;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     use super::*;
-
-    /// Rows of ten features of noise; the label is whether the first lies in a band, which no plane separates.
-    fn banded(n: usize, seed: u64) -> (Array2<f64>, Vec<bool>) {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let x = Array2::from_shape_simple_fn((n, 10), || rng.random::<f64>());
-        let labels = x.outer_iter().map(|row| (row[0] - 0.5).abs() < 0.25).collect();
-        (x, labels)
-    }
+    use crate::detector::trees::tests::banded;
 
     #[test]
     fn trees_find_what_no_plane_separates_in_rows_that_they_have_not_seen() {

@@ -107,8 +107,20 @@ impl Trees {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use ndarray::Array2;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+
+    /// Rows of ten features of noise; the label is whether the first lies in a band, which no plane separates.
+    pub fn banded(n: usize, seed: u64) -> (Array2<f64>, Vec<bool>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let x = Array2::from_shape_simple_fn((n, 10), || rng.random::<f64>());
+        let labels = x.outer_iter().map(|row| (row[0] - 0.5).abs() < 0.25).collect();
+        (x, labels)
+    }
 
     #[test]
     fn damaged_trees_are_named_and_nan_is_not_a_value() {
