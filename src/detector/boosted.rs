@@ -6,7 +6,7 @@ use forust_ml::{GradientBooster, Matrix};
 use ndarray::{ArrayView2, Axis};
 
 use super::{
-    DetectorError,
+    DetectorError, logit,
     trees::{Tree, Trees},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Res
     let matrix = Matrix::new(&by_column, n, n_features);
     let targets: Vec<f64> = labels.iter().map(|&positive| f64::from(u8::from(positive))).collect();
     let share = targets.iter().sum::<f64>() / n as f64;
-    let base = (share / (1.0 - share)).ln();
+    let base = logit(share);
 
     let mut boosted = Trees { base, gain: vec![0.0; n_features], trees: Vec::new() };
     for ensemble in 0..ENSEMBLES {

@@ -12,7 +12,7 @@ use smartcore::{
 };
 
 use super::{
-    DetectorError,
+    DetectorError, logit,
     trees::{Tree, Trees},
 };
 
@@ -61,13 +61,13 @@ pub(super) fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Res
     let forest = fit(features, labels, seed)?;
     let gain = forest.compute_feature_importances().map_err(said)?;
     let share = labels.iter().filter(|positive| **positive).count() as f64 / labels.len() as f64;
-    let base = log_odds(share);
+    let base = logit(share);
     let mut trees = structure(&forest)?;
     for tree in &mut trees {
         for (node, leaf) in leaves(tree, features, labels).into_iter().enumerate() {
             if tree.feature[node].is_none() {
                 let share = (leaf.positive as f64 + PRIOR_ROWS * share) / (leaf.rows as f64 + PRIOR_ROWS);
-                tree.value[node] = (log_odds(share) - base) / TREES as f64;
+                tree.value[node] = (logit(share) - base) / TREES as f64;
             }
         }
     }
@@ -141,10 +141,6 @@ fn leaves(tree: &Tree, features: ArrayView2<f64>, labels: &[bool]) -> Vec<Leaf> 
         leaf.positive += usize::from(positive);
     }
     leaves
-}
-
-fn log_odds(share: f64) -> f64 {
-    (share / (1.0 - share)).ln()
 }
 
 #[cfg(test)]

@@ -31,8 +31,8 @@ pub enum Fitted {
 }
 
 impl Learner {
-    /// Learns from rows `[n, F]` and their labels (true = positive). `l2` is the penalty of logistic regression, `seed` draws the
-    /// rows and features of the trees; scaling is learnt from these rows too.
+    /// Learns from rows `[n, F]` and their labels (true = positive). `l2` is the penalty of logistic regression, `seed` draws what
+    /// trees may split on; scaling is learnt from these rows too.
     ///
     /// # Errors
     /// [`DetectorError::OneClass`] and those of [`fit_logistic`]; [`DetectorError::Trees`].

@@ -107,6 +107,11 @@ pub fn sigmoid(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
 }
 
+/// Log-odds of a probability, the inverse of [`sigmoid`]; infinite at 0 and 1.
+pub(super) fn logit(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
 /// Fits a logistic regression to rows `[n, F]` and their labels (true = positive).
 ///
 /// Features are standardised by these rows, then Σ_rows log-loss + (l2 / 2) · ‖coefficients‖² is minimised by

@@ -11,6 +11,7 @@ use super::{
     DetectorError, Scaling,
     cholesky::{Cholesky, independent_columns},
     distributions::{chi_squared_p, normal_p},
+    logit,
 };
 
 /// Share of a feature's variance that the other features must leave unexplained for it to have a coefficient; a variance
@@ -315,7 +316,7 @@ impl Design {
         let mut weights = start.unwrap_or_else(|| {
             let rate = self.targets.mean().unwrap_or(0.5);
             let mut weights = Array1::zeros(chosen.len() + 1);
-            weights[chosen.len()] = (rate / (1.0 - rate)).ln();
+            weights[chosen.len()] = logit(rate);
             weights
         });
         let mut fitted = self.evaluate(x.dot(&weights));

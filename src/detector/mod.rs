@@ -94,6 +94,7 @@ pub use evaluate::{
 };
 pub use folds::{Groups, grouped_folds};
 pub use learner::{Fitted, Learner};
+use logistic::logit;
 pub use logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
 pub use maximum_likelihood::{Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood};
 pub use mismatched::{MISMATCH_COLUMN, Mismatched};

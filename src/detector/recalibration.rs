@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DetectorError, EvalSettings, LabelledRows,
+    DetectorError, EvalSettings, LabelledRows, logit,
     predictions::{Predictions, Predictor, pool},
     sigmoid,
 };
@@ -47,8 +47,8 @@ const MOST_STEPS: usize = 100;
 /// Log-odds beyond which a probability says nothing more; keeps a learner's 0 and 1 finite.
 const MOST_LOG_ODDS: f64 = 30.0;
 
-fn logit(p: f64) -> f64 {
-    (p / (1.0 - p)).ln().clamp(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+fn bounded_logit(p: f64) -> f64 {
+    logit(p).clamp(-MOST_LOG_ODDS, MOST_LOG_ODDS)
 }
 
 impl Calibration {
@@ -72,7 +72,7 @@ impl Calibration {
     /// The calibrated probability; NaN for NaN.
     pub fn apply(&self, p: f64) -> f64 {
         match self {
-            Calibration::Platt { slope, intercept } => sigmoid(slope * logit(p) + intercept),
+            Calibration::Platt { slope, intercept } => sigmoid(slope * bounded_logit(p) + intercept),
             Calibration::Isotonic { scores, probabilities } => {
                 if p.is_nan() {
                     return p;
@@ -123,7 +123,7 @@ fn platt(probabilities: &[f64], labels: &[bool]) -> Calibration {
         .iter()
         .map(|&label| if label { (n_positive + 1.0) / (n_positive + 2.0) } else { 1.0 / (n_negative + 2.0) })
         .collect();
-    let x: Vec<f64> = probabilities.iter().map(|&p| logit(p)).collect();
+    let x: Vec<f64> = probabilities.iter().map(|&p| bounded_logit(p)).collect();
     // −ln likelihood, stable for any log-odds z: ln(1 + e^z) − t z
     let loss = |slope: f64, intercept: f64| -> f64 {
         x.iter()
@@ -135,7 +135,7 @@ fn platt(probabilities: &[f64], labels: &[bool]) -> Calibration {
             .sum()
     };
     let mean_target = targets.iter().sum::<f64>() / targets.len() as f64;
-    let (mut slope, mut intercept) = (0.0, logit(mean_target));
+    let (mut slope, mut intercept) = (0.0, bounded_logit(mean_target));
     let mut best = loss(slope, intercept);
     for _ in 0..MOST_STEPS {
         let (mut g, mut h) = ([0.0; 2], [1e-12, 0.0, 1e-12]); // gradient; Hessian's three entries, never singular
@@ -166,7 +166,7 @@ fn platt(probabilities: &[f64], labels: &[bool]) -> Calibration {
         (slope, intercept, best) = (s, i, new);
     }
     if slope < 0.0 {
-        (slope, intercept) = (0.0, logit(mean_target));
+        (slope, intercept) = (0.0, bounded_logit(mean_target));
     }
     Calibration::Platt { slope, intercept }
 }
