@@ -303,19 +303,22 @@ impl Footprint {
         (gradients && limits.max_bytes.is_none() && !self.composed() && bytes <= KEPT_TRANSPOSED).then_some(bytes)
     }
 
+    /// Whether the transposed weights are kept for all samples with gradients.
+    pub fn keeps_transposed(&self, limits: Limits) -> bool {
+        self.kept_transposed(true, limits).is_some()
+    }
+
     /// Bytes that one linearised block keeps for `s` rows: numbers, and the block's weights packed for gradients.
     fn linearized(&self, s: u64) -> u64 {
         let (h, f, o, w, kv) = self.widths();
         let heads = self.config.num_attention_heads as u64;
         let unnormed = if self.config.qk_norm { w } else { 0 };
-        let numbers = (s * (3 * h + w + unnormed + o + 2 * f) + heads * s * s) * self.element();
+        let numbers = s * (3 * h + w + unnormed + o + 2 * f) * self.element();
         if self.composed() {
-            return numbers;
+            return numbers + heads * s * s * self.element();
         }
         let weights = self.config.n_largest_block as u64 * self.weight();
-        // probabilities as words of neighbouring rows too, where those are not the same
-        let words = if self.precision == Precision::Bf16 { heads * s * s * 2 } else { 0 };
-        numbers + weights + words + s * kv / 2 * self.weight()
+        numbers + weights + (heads * s * s + s * kv / 2) * self.weight()
     }
 
     /// Bytes in use only while a block is linearised at `s` rows.
@@ -327,6 +330,10 @@ impl Footprint {
             // every head's probabilities, put together; the derivatives' terms in f32
             attention = attention.max(self.config.num_attention_heads as u64 * s * s * e);
             derivatives += 7 * s * f * self.wide();
+        }
+        if self.precision == Precision::Bf16 {
+            // probabilities before they are rounded
+            attention += (self.config.num_attention_heads as u64).min(16) * s * s * e;
         }
         derivatives.max(attention + s * o * e)
     }

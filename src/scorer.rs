@@ -399,6 +399,14 @@ impl Scorer {
         self.measure_in(&mut Workspace::new(limits), diff, text, task, settings)
     }
 
+    /// Does once what every sample with attribution needs of the weights, so that the first one takes no longer than the rest.
+    pub fn prepare(&self, settings: &Settings) {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        if settings.features.needs_attribution() && Footprint::of(&self.model).keeps_transposed(limits) {
+            self.model.keep_transposed();
+        }
+    }
+
     /// As [`Scorer::measure`], with the limits of a workspace of this scorer. A sample with the prompt of the one before
     /// does not run the prompt again; its numbers are the same.
     ///

@@ -136,6 +136,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// Measures a sample and gathers what there is to say about it.
 pub fn explain(scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<Explanation> {
+    scorer.prepare(settings);
     let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, settings)?;
     let mut provenance = settings.provenance();
     provenance.extend(scorer.provenance().clone());

@@ -142,6 +142,7 @@ impl Source<'_> {
             Source::Plain(features) => one_by_one(&|i| plain_columns(&features, samples[i])),
             Source::Scorer(prepared) => {
                 let scorer = scoring::load(*prepared)?;
+                scorer.prepare(settings);
                 let batch = Batch { scorer: &scorer, settings };
                 tell_memory(batch, samples, cost);
                 clock.set(Instant::now());

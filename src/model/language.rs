@@ -105,6 +105,14 @@ impl LanguageModel {
         }
     }
 
+    /// Keeps the blocks' transposed weights, which gradients need.
+    pub fn keep_transposed(&self) {
+        match self {
+            LanguageModel::DecoderOnly(model) => model.keep_transposed(),
+            LanguageModel::EncoderDecoder(model) => model.keep_transposed(),
+        }
+    }
+
     /// Embedding table, final norm and output projection.
     pub fn head(&self) -> &Head {
         match self {
