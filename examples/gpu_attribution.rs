@@ -377,7 +377,7 @@ impl Bench {
                         "rms_norm_vjp" => drop(ops::rms_norm_vjp(&x, &norm, 1e-5, &dy, &dy.copy()?)?),
                         "gated_mlp_vjp" => drop(mlp.vjp(&dy, 0)?),
                         "attention" => drop(ops::attention(&qkv, heads, true, decoder.precision())?),
-                        "attention_vjp" => drop(ops::attention_vjp(&qkv, &attention, heads, &d_out)?),
+                        "attention_vjp" => drop(ops::attention_vjp(&qkv, &attention, heads, &d_out, None)?),
                         "rope_vjp" => drop(ops::rope_vjp(&d_qkv, &angles, &angles, heads)?),
                         "linearize" => drop(block.linearize(&x, &rotary)?),
                         _ => drop(linearized.vjp(&dy)?),

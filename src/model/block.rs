@@ -42,6 +42,11 @@ impl Linear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.weight.linear(x, self.bias.as_ref())
     }
+
+    /// Added to `residual`.
+    fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
+        self.weight.linear_onto(residual, x, self.bias.as_ref())
+    }
 }
 
 /// Cosines and sines of every position, `[S, head_dim / 2]` each.
@@ -176,10 +181,10 @@ impl Block {
 
     /// The rest of the block, from the heads' outputs.
     fn behind_attention(&self, x: &Tensor, heads_out: &Tensor) -> Result<Tensor> {
-        let x = (x + self.output.forward(heads_out)?)?;
+        let x = self.output.forward_onto(x, heads_out)?;
         let normed = ops::rms_norm(&x, &self.mlp_norm, self.eps)?;
         let hidden = ops::gated(Gate::Silu, &self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
-        x + self.down.forward(&hidden)?
+        self.down.forward_onto(&x, &hidden)
     }
 
     /// Rotated query, key and value rows `[S, W]`; the rows before [`ops::head_norm`] too where the block has one.
@@ -199,7 +204,7 @@ impl Block {
     pub fn linearize(&self, x: &Tensor, rotary: &Rotary) -> Result<Linearized<'_>> {
         let (qkv, unnormed) = self.rotated(x, rotary)?;
         let attention = ops::attention(&qkv, self.heads, true, self.precision)?;
-        let middle = (x + self.output.forward(&attention.out)?)?;
+        let middle = self.output.forward_onto(x, &attention.out)?;
         let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
         let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
         let norm = NormAt::new(&middle, &self.mlp_norm, self.eps);
@@ -249,9 +254,9 @@ impl Linearized<'_> {
         let block = self.block;
         let s = dy.dim(1)?;
         let d_out = self.output.linear(dy, None)?;
-        let d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out)?;
         let rotary = self.rotary.rows(0, s)?;
-        let mut d_qkv = ops::rope_vjp(&d_qkv, &rotary.cos, &rotary.sin, block.heads)?;
+        let angles = Some([&rotary.cos, &rotary.sin]);
+        let mut d_qkv = ops::attention_vjp(&self.qkv, &self.attention, block.heads, &d_out, angles)?;
         if let (Some((wq, wk)), Some(unnormed)) = (&block.head_norms, &self.unnormed) {
             d_qkv = ops::head_norm_vjp(&unnormed.narrow(0, 0, s)?, wq, wk, block.eps, block.heads, &d_qkv)?;
         }

@@ -3,13 +3,17 @@
 //! Rows of `qkv` are `[q heads | k heads | v heads]`, so a head is a column range. Products are of [`Element`]s; probabilities,
 //! the softmax and its gradient are worked out in the accumulator's type.
 
+use std::mem::MaybeUninit;
+
+use bytemuck::Pod;
 use candle_core::WithDType;
 use rayon::prelude::*;
 
 use super::{
     HeadLayout, Real,
-    kernel::{Columns, Element, Left, Packed, product},
-    scratch::Scratch,
+    cpu::{rotate_head, sum},
+    kernel::{Columns, Element, Left, Packed, Within, product_within},
+    scratch::{Scratch, written},
     simd::vectorised,
 };
 
@@ -19,10 +23,8 @@ const TILE: usize = 64;
 /// What all targets' gradients of one layer's attention share.
 #[derive(Debug)]
 pub(crate) struct Kept<E: Element> {
-    /// `[queries, keys]` by head, zero where masked.
-    pub(super) probabilities: Vec<Vec<E::Real>>,
-    /// The same as words of neighbouring rows, where those differ from it; by head.
-    pub(super) probability_words: Vec<Option<Vec<E::Word>>>,
+    /// Probabilities `[queries, keys]` by head, zero where masked, as words of neighbouring rows.
+    pub(super) probabilities: Vec<Vec<E::Word>>,
     /// Right-hand side of `x Vᵀ`, by key-value head.
     pub(super) values: Vec<Packed<E>>,
     /// Keys.
@@ -30,10 +32,14 @@ pub(crate) struct Kept<E: Element> {
 }
 
 impl<E: Element> Kept<E> {
-    /// The probabilities `[n_heads, S, S]`.
+    /// The probabilities `[n_heads, queries, keys]` as they are kept, and a row of zeros if the number of queries is odd.
     #[cfg(test)]
-    pub(crate) fn probabilities(&self) -> Vec<E::Real> {
-        self.probabilities.concat()
+    pub(crate) fn probabilities(&self) -> Vec<Vec<E::Real>> {
+        let rows = |words: &[E::Word]| -> Vec<E::Real> {
+            let of_word = |k| words.iter().map(move |&word| E::elements(word)[k]);
+            (0..E::PER_WORD).flat_map(of_word).collect()
+        };
+        self.probabilities.iter().map(|head| head.chunks(self.s).flat_map(rows).collect()).collect()
     }
 }
 
@@ -62,7 +68,7 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
                 let (rows, p_rows) = (end - start, if keep { start } else { 0 });
                 let p = &mut probabilities[p_rows * s..];
                 let queries = Left::<E>::rows(&qkv[start * width + q..], rows, d, width);
-                product(&queries, keys.right().columns(0..end), p, s, false);
+                product_within(&queries, keys.right().columns(0..end), p, s, false, Within::ResultUpTo(start));
                 vectorised(
                     #[inline(always)]
                     || {
@@ -74,12 +80,10 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
                     },
                 );
                 let p = Left::<E>::rows(p, rows, end, s);
-                product(&p, values.part(0..end, d).right(), &mut out[start * d..], d, false);
+                let out = &mut out[start * d..];
+                product_within(&p, values.part(0..end, d).right(), out, d, false, Within::LeftUpTo(start));
             }
-            if !keep {
-                probabilities.clear();
-            }
-            (out, probabilities)
+            (out, keep.then(|| E::into_column_words(probabilities, s, s)))
         })
         .unzip();
 
@@ -90,8 +94,7 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
         }
     }
     let kept = keep.then(|| Kept {
-        probability_words: probabilities.par_iter().map(|p| Columns::<E>::new(p, s, s, s).into_kept()).collect(),
-        probabilities,
+        probabilities: probabilities.into_iter().flatten().collect(),
         values: packed((heads.n_heads + heads.n_kv_heads) * d),
         s,
     });
@@ -121,16 +124,86 @@ pub(super) fn softmax<T: Real>(row: &mut [T], scale: T) {
     }
 }
 
-/// Gradient of [`softmax`] in place: `ds` comes as the gradient by the probabilities `p`, whose mean under `p` is `mean`.
-#[inline(always)]
-pub(super) fn softmax_vjp<T: Real>(ds: &mut [T], p: &[T], mean: T, scale: T) {
-    for (ds, &p) in ds.iter_mut().zip(p) {
-        *ds = p * (*ds - mean) * scale;
-    }
+/// `rowsum(d_out ∘ out)` of every head, `[heads, rows]`: what the mean of the scores' gradients under the probabilities is.
+pub(super) fn gradient_means<T: Real + Pod>(out: &[T], d_out: &[T], head_dim: usize, n_heads: usize) -> Scratch<T> {
+    let width = n_heads * head_dim;
+    let rows = d_out.len() / width;
+    let mut means = Scratch::new(n_heads * rows);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (i, (o, d_o)) in out.chunks_exact(width).zip(d_out.chunks_exact(width)).enumerate() {
+                for h in 0..n_heads {
+                    let head = h * head_dim..(h + 1) * head_dim;
+                    means[h * rows + i] = sum([&o[head.clone()], &d_o[head]], |[o, d_o]| o * d_o);
+                }
+            }
+        },
+    );
+    means
+}
+
+/// Gradient of [`softmax`] of `scale * row` in place, for the rows of a tile: `ds` `[rows, keys]` comes as the gradient by the
+/// probabilities, whose words `p` lie `stride` apart; `means` `[rows]` are those of [`gradient_means`]. Row `i` sees
+/// `visible(i)` keys; what is in `ds` beyond them becomes zero.
+pub(super) fn softmax_vjp<E: Element>(
+    ds: &mut [E::Real],
+    keys: usize,
+    (p, stride): (&[E::Word], usize),
+    means: &[E::Real],
+    visible: impl Fn(usize) -> usize,
+    scale: E::Real,
+) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (i, (ds, &mean)) in ds.chunks_exact_mut(keys).zip(means).enumerate() {
+                let p = &p[i / E::PER_WORD * stride..][..keys];
+                let (seen, beyond) = ds.split_at_mut(visible(i));
+                // the constant index vectorises
+                if i % E::PER_WORD == 0 {
+                    for (ds, &p) in seen.iter_mut().zip(p) {
+                        *ds = E::elements(p)[0] * (*ds - mean) * scale;
+                    }
+                } else {
+                    for (ds, &p) in seen.iter_mut().zip(p) {
+                        *ds = E::elements(p)[1] * (*ds - mean) * scale;
+                    }
+                }
+                beyond.fill(E::Real::default());
+            }
+        },
+    );
+}
+
+/// Puts `rows` `[n, head_dim]` into the columns from `column` on of rows `out` `[n.., width]`, turned back by their angles if there
+/// are some: cosines and sines `[n.., head_dim / 2]`.
+fn put_rows<T: Real>(
+    rows: &mut [T],
+    head_dim: usize,
+    out: &mut [MaybeUninit<T>],
+    (column, width): (usize, usize),
+    angles: Option<[&[T]; 2]>,
+) {
+    let half = head_dim / 2;
+    vectorised(
+        #[inline(always)]
+        || {
+            for (i, (row, out)) in rows.chunks_exact_mut(head_dim).zip(out.chunks_exact_mut(width)).enumerate() {
+                if let Some([cos, sin]) = angles {
+                    rotate_head(row, [&cos[i * half..], &sin[i * half..]], true);
+                }
+                for (out, &value) in out[column..column + head_dim].iter_mut().zip(row.iter()) {
+                    out.write(value);
+                }
+            }
+        },
+    );
 }
 
 /// Gradient of [`attention`] with respect to `qkv`, for `d_out` `[B, s, n_heads * head_dim]`; returns `[B, s, W]`. `out` is the
-/// forward pass's.
+/// forward pass's. With `angles`, cosines and sines `[s, head_dim / 2]`, the gradient goes on through the rotation of queries and
+/// keys by them.
 ///
 /// With `P` the probabilities: `dV = Pᵀ dO`, `dP = dO Vᵀ`, `dS = P ∘ (dP - rowsum(dO ∘ O))`, `dQ = dS K / √d`,
 /// `dK = dSᵀ Q / √d`. Key and value gradients add up over the query heads that share them.
@@ -141,50 +214,56 @@ pub(crate) fn attention_vjp<E: Element>(
     heads: HeadLayout,
     d_out: &[E::Real],
     s: usize,
+    angles: Option<[&[E::Real]; 2]>,
 ) -> Vec<E::Real> {
     let (width, d, o_width) = (heads.width(), heads.head_dim, heads.n_heads * heads.head_dim);
-    let s_all = kept.s;
     let scale = E::Real::from_f64(1.0 / (d as f64).sqrt());
     let qkv_words = Columns::<E>::new(qkv, s, width, width);
-    let (queries, keys): (Vec<_>, Vec<_>) = (0..heads.n_heads)
-        .map(|h| (qkv_words.at_column(heads.columns(h).0), qkv_words.at_column(heads.columns(h).1)))
-        .unzip();
-    let mut d_qkv = vec![E::Real::default(); d_out.len() / o_width * width];
-    d_qkv.par_chunks_exact_mut(s * width).zip(d_out.par_chunks_exact(s * o_width)).for_each(|(d_qkv, d_out)| {
-        let d_out_words = Columns::<E>::new(d_out, s, o_width, o_width);
+    let of_target = |(d_qkv, d_out): (&mut [MaybeUninit<E::Real>], &[E::Real])| {
+        let (d_out_columns, d_out_rows) =
+            (Columns::<E>::new(d_out, s, o_width, o_width), Left::<E>::rows(d_out, s, o_width, o_width));
+        let means = gradient_means(out, d_out, d, heads.n_heads);
         let mut ds = Scratch::<E::Real>::new(TILE.min(s) * s);
+        let mut d_queries = Scratch::<E::Real>::new(TILE.min(s) * d);
+        let (mut d_keys, mut d_values) = (Scratch::<E::Real>::new(s * d), Scratch::<E::Real>::new(s * d));
         for h in 0..heads.n_heads {
             let (q, k, v) = heads.columns(h);
-            let p_head = &kept.probabilities[h];
-            let p_words = Columns::<E>::kept(kept.probability_words[h].as_deref(), p_head, s_all, s_all, s_all);
+            let (queries, keys) = (qkv_words.at_column(q), qkv_words.at_column(k));
+            let probabilities = Columns::<E>::of_words(&kept.probabilities[h], kept.s);
             let values = kept.values[h / heads.group()].right();
-            let d_out_head = d_out_words.at_column(h * d);
+            let d_out_head = d_out_columns.at_column(h * d);
+            if h % heads.group() == 0 {
+                d_keys.fill(E::Real::default());
+                d_values.fill(E::Real::default());
+            }
             for start in (0..s).step_by(TILE) {
                 let end = (start + TILE).min(s);
                 let rows = end - start;
-                let d_o = &d_out[start * o_width + h * d..];
-                product(&Left::<E>::rows(d_o, rows, d, o_width), values.columns(0..end), &mut ds, end, false);
-                let p = &p_head[start * s_all..];
-                let o = &out[start * o_width + h * d..];
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (i, ds) in ds.chunks_exact_mut(end).take(rows).enumerate() {
-                            let (o, d_o) = (&o[i * o_width..][..d], &d_o[i * o_width..][..d]);
-                            let mean = o.iter().zip(d_o).fold(E::Real::default(), |sum, (&o, &d_o)| sum + o * d_o);
-                            softmax_vjp(ds, &p[i * s_all..][..end], mean, scale);
-                        }
-                    },
-                );
-                let left = Left::<E>::rows(&ds, rows, end, end);
-                product(&left, keys[h].part(0..end, d).right(), &mut d_qkv[start * width + q..], width, false);
-                let ds_words = Columns::<E>::new(&ds, rows, end, end);
-                let right = queries[h].part(start..end, d);
-                product(&Left::transposed(&ds_words), right.right(), &mut d_qkv[k..], width, true);
-                let (p, right) = (p_words.part(start..end, end), d_out_head.part(start..end, d));
-                product(&Left::transposed(&p), right.right(), &mut d_qkv[v..], width, true);
+                let d_o = d_out_rows.part(start..end, h * d..(h + 1) * d);
+                let ds = &mut ds[..rows * end];
+                product_within(&d_o, values.columns(0..end), ds, end, false, Within::ResultUpTo(start));
+                let p = (&kept.probabilities[h][start / E::PER_WORD * kept.s..], kept.s);
+                softmax_vjp::<E>(ds, end, p, &means[h * s + start..][..rows], |i| start + i + 1, scale);
+                let d_queries = &mut d_queries[..rows * d];
+                let ds_rows = Left::<E>::rows(ds, rows, end, end);
+                let right = keys.part(0..end, d);
+                product_within(&ds_rows, right.right(), d_queries, d, false, Within::LeftUpTo(start));
+                let angles = angles.map(|angles| angles.map(|table| &table[start * d / 2..]));
+                put_rows(d_queries, d, &mut d_qkv[start * width..], (q, width), angles);
+                let (ds, right) = (Columns::<E>::new(ds, rows, end, end), queries.part(start..end, d));
+                product_within(&Left::transposed(&ds), right.right(), &mut d_keys, d, true, Within::LeftFrom(start));
+                let (p, right) = (probabilities.part(start..end, end), d_out_head.part(start..end, d));
+                product_within(&Left::transposed(&p), right.right(), &mut d_values, d, true, Within::LeftFrom(start));
+            }
+            if (h + 1) % heads.group() == 0 {
+                put_rows(&mut d_keys, d, d_qkv, (k, width), angles);
+                put_rows(&mut d_values, d, d_qkv, (v, width), None);
             }
         }
-    });
-    d_qkv
+    };
+    let write = |d_qkv: &mut [MaybeUninit<E::Real>]| {
+        d_qkv.par_chunks_exact_mut(s * width).zip(d_out.par_chunks_exact(s * o_width)).for_each(of_target);
+    };
+    // SAFETY: of every row, each query head is written in its tile, and each key and value head behind the last of its group.
+    unsafe { written(d_out.len() / o_width * width, write) }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     BiasedShape,
-    attention::{Kept, softmax, softmax_vjp},
+    attention::{Kept, gradient_means, softmax, softmax_vjp},
     kernel::{Columns, Element, Left, Packed, product},
     scratch::Scratch,
     simd::vectorised,
@@ -62,10 +62,7 @@ pub(super) fn attention<E: Element>(
                 let p = Left::<E>::rows(p, rows, seen, n_k);
                 product(&p, values.part(0..seen, d).right(), &mut out[start * d..], d, false);
             }
-            if !keep {
-                probabilities.clear();
-            }
-            (out, probabilities)
+            (out, keep.then(|| E::into_column_words(probabilities, n_q, n_k)))
         })
         .unzip();
 
@@ -77,8 +74,7 @@ pub(super) fn attention<E: Element>(
     }
     let values = |h: usize| Packed::of_rows(&kv[width + h * d..], n_k, d, 2 * width);
     let kept = keep.then(|| Kept {
-        probability_words: probabilities.par_iter().map(|p| Columns::<E>::new(p, n_q, n_k, n_k).into_kept()).collect(),
-        probabilities,
+        probabilities: probabilities.into_iter().flatten().collect(),
         values: (0..shape.n_heads).map(values).collect(),
         s: n_k,
     });
@@ -108,10 +104,10 @@ pub(super) fn attention_vjp<E: Element>(
     let targets = d_q.par_chunks_exact_mut(s * width).zip(d_kv.par_chunks_exact_mut(seen_by_all * 2 * width));
     targets.zip(d_out.par_chunks_exact(s * width)).for_each(|((d_q, d_kv), d_out)| {
         let d_out_words = Columns::<E>::new(d_out, s, width, width);
+        let means = gradient_means(out, d_out, d, shape.n_heads);
         let mut ds = Scratch::<E::Real>::new(TILE.min(s) * seen_by_all);
         for h in 0..shape.n_heads {
-            let p_head = &kept.probabilities[h];
-            let p_words = Columns::<E>::kept(kept.probability_words[h].as_deref(), p_head, n_q, n_k, n_k);
+            let probabilities = Columns::<E>::of_words(&kept.probabilities[h], n_k);
             let (values, d_out_head) = (kept.values[h].right(), d_out_words.at_column(h * d));
             for start in (0..s).step_by(TILE) {
                 let end = (start + TILE).min(s);
@@ -119,23 +115,15 @@ pub(super) fn attention_vjp<E: Element>(
                 let at = start * width + h * d;
                 let d_o = Left::<E>::rows(&d_out[at..], rows, d, width);
                 product(&d_o, values.columns(0..seen), &mut ds, seen, false);
-                let (p, o, d_o) = (&p_head[start * n_k..], &out[at..], &d_out[at..]);
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (i, ds) in ds.chunks_exact_mut(seen).take(rows).enumerate() {
-                            let (o, d_o) = (&o[i * width..][..d], &d_o[i * width..][..d]);
-                            let mean = o.iter().zip(d_o).fold(E::Real::default(), |sum, (&o, &d_o)| sum + o * d_o);
-                            softmax_vjp(ds, &p[i * n_k..][..seen], mean, one);
-                        }
-                    },
-                );
+                let p = (&kept.probabilities[h][start / E::PER_WORD * n_k..], n_k);
+                let (means, visible) = (&means[h * s + start..][..rows], |i| shape.visible(start + i + 1, n_k));
+                softmax_vjp::<E>(&mut ds[..rows * seen], seen, p, means, visible, one);
                 let left = Left::<E>::rows(&ds, rows, seen, seen);
                 product(&left, keys[h].part(0..seen, d).right(), &mut d_q[at..], width, false);
                 let ds_words = Columns::<E>::new(&ds, rows, seen, seen);
                 let right = queries[h].part(start..end, d);
                 product(&Left::transposed(&ds_words), right.right(), &mut d_kv[h * d..], 2 * width, true);
-                let (p, right) = (p_words.part(start..end, seen), d_out_head.part(start..end, d));
+                let (p, right) = (probabilities.part(start..end, seen), d_out_head.part(start..end, d));
                 product(&Left::transposed(&p), right.right(), &mut d_kv[width + h * d..], 2 * width, true);
             }
         }

@@ -3,14 +3,17 @@
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `H` width. A gradient has `B * S` rows; row `r` belongs
 //! to sequence row `r % S`, because all targets of a chunk share one forward pass.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
-use super::{Gate, HeadLayout, Real, simd::vectorised};
+use super::{Gate, HeadLayout, Real, scratch::written, simd::vectorised};
 
 /// Rows handed to one task: large enough to hide the hand-over, small enough to share out.
 const ROWS_PER_TASK: usize = 32;
 
-/// Applies `f(row index, output row)` to every row of `out`, in parallel.
+/// Applies `f(row index, output row)` to every row of `out`, in parallel. A closure that is not always inlined is compiled
+/// without the processor's vectors.
 fn for_rows<T: Real>(out: &mut [T], width: usize, f: impl Fn(usize, &mut [T]) + Sync) {
     out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(|(task, rows)| {
         vectorised(
@@ -27,7 +30,7 @@ fn for_rows<T: Real>(out: &mut [T], width: usize, f: impl Fn(usize, &mut [T]) + 
 /// Sum of a function of the rows' elements in sixteen partial sums, so that it vectorises; the order is fixed, so the result
 /// is too.
 #[inline(always)]
-fn sum<T: Real, U: Real, const N: usize>(rows: [&[T]; N], term: impl Fn([T; N]) -> U) -> U {
+pub(super) fn sum<T: Real, U: Real, const N: usize>(rows: [&[T]; N], term: impl Fn([T; N]) -> U) -> U {
     let n = rows[0].len();
     let chunks = rows.map(|row| row[..n].as_chunks::<16>().0);
     let mut lanes = [U::zero(); 16];
@@ -62,34 +65,23 @@ fn rms_norm_row<T: Real>(x: &[T], w: &[T], eps: T, y: &mut [T]) {
     }
 }
 
-/// `dx = inv * (w∘dy) - x * inv³ / H * Σ(w∘dy∘x)`, added to `dx` where `accumulate`.
+/// `inv` and `c` of the gradient `inv * (w∘dy) - c * x` of an RMS norm: `c = inv³ / H * Σ(w∘dy∘x)`.
 #[inline(always)]
-fn rms_norm_vjp_row<T: Real>(x: &[T], w: &[T], eps: T, dy: &[T], residual: Option<&[T]>, dx: &mut [T]) {
-    let n = dx.len();
-    let (x, w, dy) = (&x[..n], &w[..n], &dy[..n]);
+fn rms_norm_slopes<T: Real>(x: &[T], w: &[T], eps: T, dy: &[T]) -> (T, T) {
     let inv = inverse_rms(x, eps);
-    let dot = sum([w, dy, x], |[w, dy, x]| w * dy * x);
-    let c = inv * inv * inv * dot / T::from_f64(n as f64);
-    match residual {
-        Some(residual) => {
-            let residual = &residual[..n];
-            for i in 0..n {
-                dx[i] = residual[i] + (inv * w[i] * dy[i] - c * x[i]);
-            }
-        }
-        None => {
-            for i in 0..n {
-                dx[i] = inv * w[i] * dy[i] - c * x[i];
-            }
-        }
-    }
+    (inv, inv * inv * inv * sum([w, dy, x], |[w, dy, x]| w * dy * x) / T::from_f64(x.len() as f64))
 }
 
 /// `y = x / rms(x) * w`, row by row.
 pub(crate) fn rms_norm<T: Real>(x: &[T], w: &[T], eps: f64) -> Vec<T> {
     let (width, eps) = (w.len(), T::from_f64(eps));
     let mut y = vec![T::zero(); x.len()];
-    for_rows(&mut y, width, |r, y| rms_norm_row(&x[r * width..][..width], w, eps, y));
+    for_rows(
+        &mut y,
+        width,
+        #[inline(always)]
+        |r, y| rms_norm_row(&x[r * width..][..width], w, eps, y),
+    );
     y
 }
 
@@ -104,25 +96,32 @@ impl<T: Real> NormRows<'_, T> {
     /// Gradient of [`rms_norm`] for `[B, S, H]` rows `dy`, plus `residual`, the gradient that by-passes the norm.
     pub(crate) fn vjp(&self, dy: &[T], residual: &[T]) -> Vec<T> {
         let of_task = self.w.len() * ROWS_PER_TASK;
-        let mut dx = vec![T::zero(); dy.len()];
         let rows = dy.par_chunks(of_task).zip(residual.par_chunks(of_task));
-        dx.par_chunks_mut(of_task).zip(rows).enumerate().for_each(|(task, (dx, (dy, residual)))| {
-            self.vjp_rows(task * ROWS_PER_TASK, dy, residual, dx);
-        });
-        dx
+        let write = |dx: &mut [MaybeUninit<T>]| {
+            dx.par_chunks_mut(of_task).zip(rows).enumerate().for_each(|(task, (dx, (dy, residual)))| {
+                self.vjp_rows(task * ROWS_PER_TASK, dy, residual, dx);
+            });
+        };
+        // SAFETY: the tasks cover all rows, and each writes its own.
+        unsafe { written(dy.len(), write) }
     }
 
-    /// Some rows of [`NormRows::vjp`], from row `first` of `[B * S]` on, into `dx`.
-    pub(crate) fn vjp_rows(&self, first: usize, dy: &[T], residual: &[T], dx: &mut [T]) {
+    /// Some rows of [`NormRows::vjp`], from row `first` of `[B * S]` on; writes all of `dx`, which is as long as the others.
+    pub(crate) fn vjp_rows(&self, first: usize, dy: &[T], residual: &[T], dx: &mut [MaybeUninit<T>]) {
         let (width, eps) = (self.w.len(), T::from_f64(self.eps));
         let s = self.x.len() / width;
+        assert!(dx.len() == dy.len() && dx.len() == residual.len() && dx.len().is_multiple_of(width), "whole rows");
         vectorised(
             #[inline(always)]
             || {
                 let rows = dy.chunks_exact(width).zip(residual.chunks_exact(width));
                 for (i, (dx, (dy, residual))) in dx.chunks_exact_mut(width).zip(rows).enumerate() {
                     let x = &self.x[(first + i) % s * width..][..width];
-                    rms_norm_vjp_row(x, self.w, eps, dy, Some(residual), dx);
+                    let w = &self.w[..width];
+                    let (inv, c) = rms_norm_slopes(x, w, eps, dy);
+                    for i in 0..width {
+                        dx[i].write(residual[i] + (inv * w[i] * dy[i] - c * x[i]));
+                    }
                 }
             },
         );
@@ -139,13 +138,18 @@ pub(crate) fn gated<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> V
     let (c, d) = act.coefficients();
     let (c, d) = (T::from_f64(c), T::from_f64(d));
     let mut out = vec![T::zero(); gate.len()];
-    for_rows(&mut out, width, |r, out| {
-        let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
-        for i in 0..width {
-            let x = gate[i];
-            out[i] = x * sigmoid(c * (x + d * x * x * x)) * up[i];
-        }
-    });
+    for_rows(
+        &mut out,
+        width,
+        #[inline(always)]
+        |r, out| {
+            let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
+            for i in 0..width {
+                let x = gate[i];
+                out[i] = x * sigmoid(c * (x + d * x * x * x)) * up[i];
+            }
+        },
+    );
     out
 }
 
@@ -153,50 +157,57 @@ pub(crate) fn gated<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> V
 pub(crate) fn gated_jacobian<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> (Vec<T>, Vec<T>) {
     let (c, d) = act.coefficients();
     let (c, d, three) = (T::from_f64(c), T::from_f64(d), T::from_f64(3.0));
-    let mut d_gate = vec![T::zero(); gate.len()];
-    for_rows(&mut d_gate, width, |r, out| {
-        let (gate, up) = (&gate[r * width..][..width], &up[r * width..][..width]);
-        for i in 0..width {
-            let x = gate[i];
-            let s = sigmoid(c * (x + d * x * x * x));
-            // σ(a) + x σ(a) (1 - σ(a)) a'
-            let slope = c * (T::one() + three * d * x * x);
-            out[i] = up[i] * s * (T::one() + x * slope * (T::one() - s));
-        }
-    });
-    let mut d_up = vec![T::zero(); gate.len()];
-    for_rows(&mut d_up, width, |r, out| {
-        let gate = &gate[r * width..][..width];
-        for i in 0..width {
-            let x = gate[i];
-            out[i] = x * sigmoid(c * (x + d * x * x * x));
-        }
-    });
+    let (mut d_gate, mut d_up) = (vec![T::zero(); gate.len()], vec![T::zero(); gate.len()]);
+    let of_task = width * ROWS_PER_TASK;
+    let inputs = gate.par_chunks(of_task).zip(up.par_chunks(of_task));
+    d_gate.par_chunks_mut(of_task).zip(d_up.par_chunks_mut(of_task)).zip(inputs).for_each(
+        |((d_gate, d_up), (gate, up))| {
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (((d_gate, d_up), &x), &up) in d_gate.iter_mut().zip(d_up).zip(gate).zip(up) {
+                        let s = sigmoid(c * (x + d * x * x * x));
+                        // σ(a) + x σ(a) (1 - σ(a)) a'
+                        let slope = c * (T::one() + three * d * x * x);
+                        *d_gate = up * s * (T::one() + x * slope * (T::one() - s));
+                        *d_up = x * s;
+                    }
+                },
+            );
+        },
+    );
     (d_gate, d_up)
+}
+
+/// Rotates one head of one row by its angles, element `i` paired with `i + head_dim / 2`; `inverse` turns back.
+#[inline(always)]
+pub(super) fn rotate_head<T: Real>(head: &mut [T], [cos, sin]: [&[T]; 2], inverse: bool) {
+    let half = head.len() / 2;
+    let sign = if inverse { -T::one() } else { T::one() };
+    let (a, b) = head.split_at_mut(half);
+    let (a, b, cos, sin) = (&mut a[..half], &mut b[..half], &cos[..half], &sin[..half]);
+    for i in 0..half {
+        (a[i], b[i]) = (a[i] * cos[i] - sign * b[i] * sin[i], b[i] * cos[i] + sign * a[i] * sin[i]);
+    }
 }
 
 /// Rotates the query and key heads of `[.., S, W]` rows by their position; `inverse` undoes it, which is also the
 /// gradient. `cos` and `sin` are `[S, head_dim / 2]`; element `i` is paired with `i + head_dim / 2`.
 pub(crate) fn rope<T: Real>(qkv: &[T], cos: &[T], sin: &[T], heads: HeadLayout, inverse: bool) -> Vec<T> {
-    let (width, half) = (heads.width(), heads.head_dim / 2);
+    let (width, d, half) = (heads.width(), heads.head_dim, heads.head_dim / 2);
     let s = cos.len() / half;
-    let sign = if inverse { -T::one() } else { T::one() };
-    let mut out = vec![T::zero(); qkv.len()];
-    for_rows(&mut out, width, |r, out| {
-        let x = &qkv[r * width..][..width];
-        let (cos, sin) = (&cos[(r % s) * half..][..half], &sin[(r % s) * half..][..half]);
-        for h in 0..heads.n_rotated() {
-            let at = h * heads.head_dim;
-            let (a, b) = x[at..at + 2 * half].split_at(half);
-            let (ya, yb) = out[at..at + 2 * half].split_at_mut(half);
-            for i in 0..half {
-                ya[i] = a[i] * cos[i] - sign * b[i] * sin[i];
-                yb[i] = b[i] * cos[i] + sign * a[i] * sin[i];
+    let mut out = qkv.to_vec();
+    for_rows(
+        &mut out,
+        width,
+        #[inline(always)]
+        |r, out| {
+            let angles = [&cos[(r % s) * half..], &sin[(r % s) * half..]];
+            for head in out[..heads.n_rotated() * d].chunks_exact_mut(d) {
+                rotate_head(head, angles, inverse);
             }
-        }
-        let v = heads.n_rotated() * heads.head_dim;
-        out[v..].copy_from_slice(&x[v..]);
-    });
+        },
+    );
     out
 }
 
@@ -204,15 +215,20 @@ pub(crate) fn rope<T: Real>(qkv: &[T], cos: &[T], sin: &[T], heads: HeadLayout, 
 pub(crate) fn head_norm<T: Real>(qkv: &[T], wq: &[T], wk: &[T], eps: f64, heads: HeadLayout) -> Vec<T> {
     let (width, d, eps) = (heads.width(), heads.head_dim, T::from_f64(eps));
     let mut out = vec![T::zero(); qkv.len()];
-    for_rows(&mut out, width, |r, out| {
-        let x = &qkv[r * width..][..width];
-        for h in 0..heads.n_rotated() {
-            let w = if h < heads.n_heads { wq } else { wk };
-            rms_norm_row(&x[h * d..][..d], w, eps, &mut out[h * d..][..d]);
-        }
-        let v = heads.n_rotated() * d;
-        out[v..].copy_from_slice(&x[v..]);
-    });
+    for_rows(
+        &mut out,
+        width,
+        #[inline(always)]
+        |r, out| {
+            let x = &qkv[r * width..][..width];
+            for h in 0..heads.n_rotated() {
+                let w = if h < heads.n_heads { wq } else { wk };
+                rms_norm_row(&x[h * d..][..d], w, eps, &mut out[h * d..][..d]);
+            }
+            let v = heads.n_rotated() * d;
+            out[v..].copy_from_slice(&x[v..]);
+        },
+    );
     out
 }
 
@@ -221,27 +237,41 @@ pub(crate) fn head_norm_vjp<T: Real>(qkv: &[T], wq: &[T], wk: &[T], eps: f64, he
     let (width, d, eps) = (heads.width(), heads.head_dim, T::from_f64(eps));
     let s = qkv.len() / width;
     let mut dx = vec![T::zero(); dy.len()];
-    for_rows(&mut dx, width, |r, dx| {
-        let x = &qkv[(r % s) * width..][..width];
-        let dy = &dy[r * width..][..width];
-        for h in 0..heads.n_rotated() {
-            let w = if h < heads.n_heads { wq } else { wk };
-            let at = h * d..(h + 1) * d;
-            rms_norm_vjp_row(&x[at.clone()], w, eps, &dy[at.clone()], None, &mut dx[at]);
-        }
-        let v = heads.n_rotated() * d;
-        dx[v..].copy_from_slice(&dy[v..]);
-    });
+    for_rows(
+        &mut dx,
+        width,
+        #[inline(always)]
+        |r, dx| {
+            let x = &qkv[(r % s) * width..][..width];
+            let dy = &dy[r * width..][..width];
+            for h in 0..heads.n_rotated() {
+                let w = if h < heads.n_heads { wq } else { wk };
+                let at = h * d..(h + 1) * d;
+                let (x, dy, dx) = (&x[at.clone()], &dy[at.clone()], &mut dx[at]);
+                let (inv, c) = rms_norm_slopes(x, w, eps, dy);
+                for i in 0..d {
+                    dx[i] = inv * w[i] * dy[i] - c * x[i];
+                }
+            }
+            let v = heads.n_rotated() * d;
+            dx[v..].copy_from_slice(&dy[v..]);
+        },
+    );
     dx
 }
 
 /// Adds the row `bias` to every row of `x` in place.
 pub(crate) fn add_bias<T: Real>(x: &mut [T], bias: &[T]) {
-    for_rows(x, bias.len(), |_, row| {
-        for (x, b) in row.iter_mut().zip(bias) {
-            *x += *b;
-        }
-    });
+    for_rows(
+        x,
+        bias.len(),
+        #[inline(always)]
+        |_, row| {
+            for (x, b) in row.iter_mut().zip(bias) {
+                *x += *b;
+            }
+        },
+    );
 }
 
 /// ‖x∘g‖₂ and Σ x∘g of every row of `g` (`[B, S, H]`) against the shared `x` (`[S, H]`), accumulated in f64.

@@ -52,6 +52,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn scaled_words(x: &[Self::Real], factors: &[Self::Real], words: &mut [Self::Word]);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
     fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
+    /// The same for `x` `[rows, cols]`, to be kept.
+    fn into_column_words(x: Vec<Self::Real>, rows: usize, cols: usize) -> Vec<Self::Word>;
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
     /// Works a tile out with intrinsics; `false` where this processor has none for it.
@@ -100,6 +102,9 @@ macro_rules! whole_word {
             fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
             }
+            fn into_column_words(x: Vec<$t>, _: usize, _: usize) -> Vec<$t> {
+                x
+            }
             #[inline(always)]
             fn multiply_add(acc: $t, a: $t, b: $t) -> $t {
                 acc + a * b
@@ -145,6 +150,20 @@ fn pair_words(x: &[f32], factors: Option<&[f32]>, words: &mut [u32]) {
     }
 }
 
+/// Elements of a row beside those of the row below it, rounded into words; zeros where there is none.
+fn stacked_words(first: &[f32], second: Option<&[f32]>, words: &mut [u32]) {
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    if has_bf16_products() {
+        done = first.len() / 16 * 16;
+        // SAFETY: the processor has the instructions, and `done` elements are there.
+        unsafe { avx512::round_stacked(&first[..done], second.map(|row| &row[..done]), &mut words[..done]) };
+    }
+    for (j, word) in words.iter_mut().enumerate().skip(done) {
+        *word = Bf16::word(first[j], second.map_or(0.0, |row| row[j]));
+    }
+}
+
 impl Element for Bf16 {
     type Real = f32;
     type Word = u32;
@@ -180,25 +199,15 @@ impl Element for Bf16 {
 
     fn column_words(x: &[f32], rows: usize, cols: usize, stride: usize) -> (Words<'_, u32>, usize) {
         let mut words = Scratch::<u32>::new(rows.div_ceil(2) * cols);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (p, words) in words.chunks_exact_mut(cols.max(1)).enumerate() {
-                    let first = &x[2 * p * stride..][..cols];
-                    if 2 * p + 1 < rows {
-                        let second = &x[(2 * p + 1) * stride..][..cols];
-                        for ((word, &a), &b) in words.iter_mut().zip(first).zip(second) {
-                            *word = Self::word(a, b);
-                        }
-                    } else {
-                        for (word, &a) in words.iter_mut().zip(first) {
-                            *word = Self::word(a, 0.0);
-                        }
-                    }
-                }
-            },
-        );
+        for (p, words) in words.chunks_exact_mut(cols.max(1)).enumerate() {
+            let second = if 2 * p + 1 < rows { Some(&x[(2 * p + 1) * stride..][..cols]) } else { None };
+            stacked_words(&x[2 * p * stride..][..cols], second, words);
+        }
         (Words::Scratch(words), cols)
+    }
+
+    fn into_column_words(x: Vec<f32>, rows: usize, cols: usize) -> Vec<u32> {
+        Self::column_words(&x, rows, cols, cols).0.to_vec()
     }
 
     #[inline(always)]
@@ -226,6 +235,18 @@ pub fn has_bf16_products() -> bool {
     return std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Asks for memory that is about to be read.
+fn prefetch<T>(of: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..size_of_val(of)).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address is inside the slice, and nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(of.as_ptr().cast::<i8>().add(at)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = of;
 }
 
 /// Words of an operand: those of a matrix as it lies, or made of it.
@@ -268,9 +289,19 @@ impl<'a, E: Element> Left<'a, E> {
         let rows = x.len() / cols.max(1);
         let mut words = Scratch::<E::Word>::new(rows * steps);
         for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
+            // the factors are parts of rows that lie far apart, which the processor does not foresee
+            prefetch(&factors((i + 1).min(rows - 1))[..cols]);
             E::scaled_words(&x[i * cols..][..cols], &factors(i)[..cols], words);
         }
         Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
+    }
+
+    /// Some of the rows and of the elements that are reduced over; the first of these is even.
+    pub(crate) fn part(&self, rows: Range<usize>, inputs: Range<usize>) -> Left<'_, E> {
+        debug_assert!(inputs.start.is_multiple_of(E::PER_WORD));
+        let (first, last) = (inputs.start / E::PER_WORD, inputs.end.div_ceil(E::PER_WORD));
+        let at = rows.start * self.row_stride + first * self.step_stride;
+        Left { words: Words::Lent(&self.words[at..]), rows: rows.len(), steps: last - first, ..*self }
     }
 
     /// The transpose of a matrix, reduced over its rows.
@@ -295,26 +326,9 @@ impl<'a, E: Element> Columns<'a, E> {
         Columns { words, steps: rows.div_ceil(E::PER_WORD), cols, stride }
     }
 
-    /// The words, to be kept for [`Columns::kept`]; none where they are the matrix itself.
-    pub(crate) fn into_kept(self) -> Option<Vec<E::Word>> {
-        match self.words {
-            Words::Lent(_) => None,
-            Words::Scratch(words) => Some(words.to_vec()),
-        }
-    }
-
-    /// As [`Columns::new`] with what [`Columns::into_kept`] gave for that matrix.
-    pub(crate) fn kept(
-        kept: Option<&'a [E::Word]>,
-        x: &'a [E::Real],
-        rows: usize,
-        cols: usize,
-        stride: usize,
-    ) -> Columns<'a, E> {
-        match kept {
-            None => Columns::new(x, rows, cols, stride),
-            Some(words) => Columns { words: Words::Lent(words), steps: rows.div_ceil(E::PER_WORD), cols, stride: cols },
-        }
+    /// Of the words `[rows / PER_WORD, cols]` of a matrix, see [`Element::into_column_words`].
+    pub(crate) fn of_words(words: &'a [E::Word], cols: usize) -> Self {
+        Columns { words: Words::Lent(words), steps: words.len() / cols.max(1), cols, stride: cols }
     }
 
     /// From a column on.
@@ -456,6 +470,36 @@ impl<'a, E: Element> Right<'a, E> {
     }
 }
 
+/// What a product leaves out because it lies beyond a diagonal, as under a causal mask: at least as much as is left out is zero, or
+/// not wanted. Tiles on the diagonal are worked out as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Within {
+    /// Nothing is left out.
+    All,
+    /// Row `i` of the left-hand side has elements `0..=i + n` only.
+    LeftUpTo(usize),
+    /// Row `i` of the left-hand side has elements from `i - n` on only.
+    LeftFrom(usize),
+    /// Row `i` of the result is wanted up to column `i + n`.
+    ResultUpTo(usize),
+}
+
+impl Within {
+    /// What is left of steps, `per_word` elements each, and columns for some rows.
+    fn clip(self, rows: &Range<usize>, per_word: usize, steps: Range<usize>, cols: Range<usize>) -> [Range<usize>; 2] {
+        let before = |end: usize, range: &Range<usize>| range.start..end.clamp(range.start, range.end);
+        match self {
+            Within::All => [steps, cols],
+            Within::LeftUpTo(n) => [before((rows.end + n).div_ceil(per_word), &steps), cols],
+            Within::LeftFrom(n) => {
+                let first = rows.start.saturating_sub(n) / per_word;
+                [first.clamp(steps.start, steps.end)..steps.end, cols]
+            }
+            Within::ResultUpTo(n) => [steps, before(rows.end + n, &cols)],
+        }
+    }
+}
+
 /// Up to [`TILE_ROWS`] rows and [`PANEL`] columns of a product.
 ///
 /// `a` must be readable at `i * a_row + p * a_step`, `b` at `p * b_step + j`, `c` writable at `i * c_row + j`, for all
@@ -510,19 +554,15 @@ unsafe fn portable_tile<E: Element>(t: &Tile<E>) {
 pub(crate) fn product_of<E: Element>(left: &Left<'_, E>, right: Right<'_, E>) -> Vec<E::Real> {
     let (m, n) = (left.rows, right.cols);
     let mut out = Vec::with_capacity(m * n);
-    let c = Rectangles::new(left, right, out.as_mut_ptr(), m * n, n, false);
-    if rayon::current_num_threads() == 1 || m * n * left.steps < 1 << 20 {
-        c.rows(0..m);
-    } else {
-        let (down, across) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(BLOCK_COLUMNS));
-        (0..down * across).into_par_iter().for_each(|t| {
-            let (i, j) = (t % down * BLOCK_ROWS, t / down * BLOCK_COLUMNS);
-            c.work_out(i..m.min(i + BLOCK_ROWS), j..n.min(j + BLOCK_COLUMNS));
-        });
-    }
+    Rectangles::new(left, right, out.as_mut_ptr(), m * n, n, false, Within::All).all();
     // SAFETY: every element was written, because nothing is accumulated.
     unsafe { out.set_len(m * n) };
     out
+}
+
+/// `sum += left @ right`, rows one behind the other, in parallel where it is large.
+pub(crate) fn product_onto<E: Element>(left: &Left<'_, E>, right: Right<'_, E>, sum: &mut [E::Real]) {
+    Rectangles::new(left, right, sum.as_mut_ptr(), sum.len(), right.cols, true, Within::All).all();
 }
 
 /// `c = left @ right`, or `c += left @ right` with `accumulate`; rows of `c` are `c_row` apart.
@@ -533,7 +573,19 @@ pub(crate) fn product<E: Element>(
     c_row: usize,
     accumulate: bool,
 ) {
-    Rectangles::new(left, right, c.as_mut_ptr(), c.len(), c_row, accumulate).rows(0..left.rows);
+    product_within(left, right, c, c_row, accumulate, Within::All);
+}
+
+/// As [`product`], without what lies beyond a diagonal.
+pub(crate) fn product_within<E: Element>(
+    left: &Left<'_, E>,
+    right: Right<'_, E>,
+    c: &mut [E::Real],
+    c_row: usize,
+    accumulate: bool,
+    within: Within,
+) {
+    Rectangles::new(left, right, c.as_mut_ptr(), c.len(), c_row, accumulate, within).rows(0..left.rows);
 }
 
 /// A product, of which disjoint rectangles may be worked out at the same time.
@@ -543,6 +595,7 @@ struct Rectangles<'a, E: Element> {
     c: *mut E::Real,
     c_row: usize,
     accumulate: bool,
+    within: Within,
 }
 
 // SAFETY: what it points to is written in disjoint rectangles.
@@ -557,6 +610,7 @@ impl<'a, E: Element> Rectangles<'a, E> {
         len: usize,
         c_row: usize,
         accumulate: bool,
+        within: Within,
     ) -> Self {
         let (m, n, steps) = (left.rows, right.cols, left.steps);
         assert_eq!(steps, right.steps, "matrix product of unlike shapes");
@@ -568,7 +622,20 @@ impl<'a, E: Element> Rectangles<'a, E> {
             let last_left = (m - 1) * left.row_stride + (steps - 1) * left.step_stride + 1;
             assert!(last_panel <= right.words.len() && last_left <= left.words.len(), "an operand is too short");
         }
-        Rectangles { left, right, c, c_row, accumulate }
+        Rectangles { left, right, c, c_row, accumulate, within }
+    }
+
+    /// The whole product, in parallel where it is large.
+    fn all(&self) {
+        let (m, n) = (self.left.rows, self.right.cols);
+        if rayon::current_num_threads() == 1 || m * n * self.left.steps < 1 << 20 {
+            return self.rows(0..m);
+        }
+        let (down, across) = (m.div_ceil(BLOCK_ROWS), n.div_ceil(BLOCK_COLUMNS));
+        (0..down * across).into_par_iter().for_each(|t| {
+            let (i, j) = (t % down * BLOCK_ROWS, t / down * BLOCK_COLUMNS);
+            self.work_out(i..m.min(i + BLOCK_ROWS), j..n.min(j + BLOCK_COLUMNS));
+        });
     }
 
     /// Whole rows, some at a time.
@@ -583,19 +650,28 @@ impl<'a, E: Element> Rectangles<'a, E> {
         let (left, right) = (self.left, self.right);
         let block = left.steps.div_ceil(left.steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
         for first in (0..left.steps.max(1)).step_by(block) {
-            let steps = block.min(left.steps - first.min(left.steps));
+            let steps = first.min(left.steps)..left.steps.min(first + block);
             for j in cols.clone().step_by(PANEL) {
                 for i in rows.clone().step_by(TILE_ROWS) {
+                    let rows = i..rows.end.min(i + TILE_ROWS);
+                    let panel = j..cols.end.min(j + PANEL);
+                    let [steps, panel] = self.within.clip(&rows, E::PER_WORD, steps.clone(), panel);
+                    if panel.is_empty() {
+                        continue;
+                    }
                     // SAFETY: `new` saw to the last element of every operand.
                     unsafe {
                         let tile = Tile::<E> {
-                            rows: TILE_ROWS.min(rows.end - i),
-                            cols: PANEL.min(cols.end - j),
-                            steps,
-                            a: left.words.as_ptr().add(i * left.row_stride + first * left.step_stride),
+                            rows: rows.len(),
+                            cols: panel.len(),
+                            steps: steps.len(),
+                            a: left.words.as_ptr().add(i * left.row_stride + steps.start * left.step_stride),
                             a_row: left.row_stride,
                             a_step: left.step_stride,
-                            b: right.words.as_ptr().add(j / PANEL * right.panel_stride + first * right.step_stride),
+                            b: right
+                                .words
+                                .as_ptr()
+                                .add(j / PANEL * right.panel_stride + steps.start * right.step_stride),
                             b_step: right.step_stride,
                             c: self.c.add(i * self.c_row + j),
                             c_row: self.c_row,

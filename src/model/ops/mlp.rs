@@ -1,12 +1,14 @@
 //! Gradients of what follows a norm, tile by tile: what is between the products never leaves the cache. The feed-forward
 //! network, gated or plain, and a projection.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
 use super::{
     cpu::NormRows,
     kernel::{BLOCK_ROWS, Element, Left, Packed, product},
-    scratch::Scratch,
+    scratch::{Scratch, written},
 };
 
 /// Hidden units that a tile of rows goes through at once.
@@ -25,29 +27,31 @@ impl<E: Element> Mlp<'_, E> {
     /// Gradient of `x + network(norm(x))` with respect to `x`, for `dy` `[B, s, H]`.
     pub(crate) fn vjp(&self, norm: &NormRows<'_, E::Real>, dy: &[E::Real]) -> Vec<E::Real> {
         let (h, f) = (self.down.inputs, self.down.outputs);
-        let mut dx = vec![E::Real::default(); dy.len()];
-        let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(dy.par_chunks(BLOCK_ROWS * h));
-        tiles.enumerate().for_each(|(tile, (dx, dy))| {
-            let rows = dy.len() / h;
-            let left = Left::<E>::rows(dy, rows, h, h);
-            let mut d_normed = Scratch::<E::Real>::new(rows * h);
-            let mut d_unit = Scratch::<E::Real>::new(rows * UNITS.min(f));
-            for first in (0..f).step_by(UNITS) {
-                let units = first..f.min(first + UNITS);
-                let n = units.len();
-                let d_unit = &mut d_unit[..rows * n];
-                product(&left, self.down.right().columns(units.clone()), d_unit, n, false);
-                for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
-                    let s = derivative.len() / f;
-                    let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
-                    let left = Left::<E>::scaled_rows(d_unit, n, row);
-                    let accumulate = first > 0 || branch > 0;
-                    product(&left, weight.right().inputs(units.clone()), &mut d_normed, h, accumulate);
+        let write = |dx: &mut [MaybeUninit<E::Real>]| {
+            let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(dy.par_chunks(BLOCK_ROWS * h));
+            tiles.enumerate().for_each(|(tile, (dx, dy))| {
+                let rows = dy.len() / h;
+                let left = Left::<E>::rows(dy, rows, h, h);
+                let mut d_normed = Scratch::<E::Real>::new(rows * h);
+                let mut d_unit = Scratch::<E::Real>::new(rows * UNITS.min(f));
+                for first in (0..f).step_by(UNITS) {
+                    let units = first..f.min(first + UNITS);
+                    let n = units.len();
+                    let d_unit = &mut d_unit[..rows * n];
+                    product(&left, self.down.right().columns(units.clone()), d_unit, n, false);
+                    for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
+                        let s = derivative.len() / f;
+                        let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
+                        let left = Left::<E>::scaled_rows(d_unit, n, row);
+                        let accumulate = first > 0 || branch > 0;
+                        product(&left, weight.right().inputs(units.clone()), &mut d_normed, h, accumulate);
+                    }
                 }
-            }
-            norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, dy, dx);
-        });
-        dx
+                norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, dy, dx);
+            });
+        };
+        // SAFETY: the tiles cover all rows, and the norm's gradient writes those of its own.
+        unsafe { written(dy.len(), write) }
     }
 }
 
@@ -60,13 +64,15 @@ pub(crate) fn projection_vjp<E: Element>(
     residual: &[E::Real],
 ) -> Vec<E::Real> {
     let (n, h) = (weight.inputs, weight.outputs);
-    let mut dx = vec![E::Real::default(); residual.len()];
-    let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(d.par_chunks(BLOCK_ROWS * n));
-    tiles.zip(residual.par_chunks(BLOCK_ROWS * h)).enumerate().for_each(|(tile, ((dx, d), residual))| {
-        let rows = d.len() / n;
-        let mut d_normed = Scratch::<E::Real>::new(rows * h);
-        product(&Left::<E>::rows(d, rows, n, n), weight.right(), &mut d_normed, h, false);
-        norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, residual, dx);
-    });
-    dx
+    let write = |dx: &mut [MaybeUninit<E::Real>]| {
+        let tiles = dx.par_chunks_mut(BLOCK_ROWS * h).zip(d.par_chunks(BLOCK_ROWS * n));
+        tiles.zip(residual.par_chunks(BLOCK_ROWS * h)).enumerate().for_each(|(tile, ((dx, d), residual))| {
+            let rows = d.len() / n;
+            let mut d_normed = Scratch::<E::Real>::new(rows * h);
+            product(&Left::<E>::rows(d, rows, n, n), weight.right(), &mut d_normed, h, false);
+            norm.vjp_rows(tile * BLOCK_ROWS, &d_normed, residual, dx);
+        });
+    };
+    // SAFETY: the tiles cover all rows, and the norm's gradient writes those of its own.
+    unsafe { written(residual.len(), write) }
 }

@@ -414,9 +414,11 @@ impl Attention {
         let s = self.out.dim(0).ok()?;
         macro_rules! tensor {
             ($kept:expr) => {{
-                let p = $kept.probabilities();
-                let n_heads = p.len() / (s * s);
-                Tensor::from_vec(p, (n_heads, s, s), &Device::Cpu).ok()
+                let heads = $kept.probabilities().into_iter().map(|mut p| {
+                    p.truncate(s * s);
+                    Tensor::from_vec(p, (s, s), &Device::Cpu)
+                });
+                Tensor::stack(&heads.collect::<Result<Vec<_>>>().ok()?, 0).ok()
             }};
         }
         match self.kept.as_ref()? {
@@ -475,13 +477,28 @@ pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision
     }
 }
 
-/// Gradient of [`attention`] with respect to the rotated rows: `d_out` `[B, s, n_heads * head_dim]` to `[B, s, W]`.
-pub fn attention_vjp(qkv: &Tensor, forward: &Attention, heads: HeadLayout, d_out: &Tensor) -> Result<Tensor> {
+/// Gradient of [`attention`] with respect to its rows: `d_out` `[B, s, n_heads * head_dim]` to `[B, s, W]`. With `angles`, the
+/// cosines and sines of [`rope`], it is that with respect to the rows before their rotation.
+pub fn attention_vjp(
+    qkv: &Tensor,
+    forward: &Attention,
+    heads: HeadLayout,
+    d_out: &Tensor,
+    angles: Option<[&Tensor; 2]>,
+) -> Result<Tensor> {
     let s = d_out.dim(1)?;
     macro_rules! kernel {
         ($kept:expr) => {{
             let (xs, os, ds) = (Host::new(qkv)?, Host::new(&forward.out)?, Host::new(d_out)?);
-            let d_qkv = attention::attention_vjp(xs.slice()?, os.slice()?, $kept, heads, ds.slice()?, s);
+            let angles = match angles {
+                Some([cos, sin]) => Some([Host::new(cos)?, Host::new(sin)?]),
+                None => None,
+            };
+            let angles = match &angles {
+                Some([cos, sin]) => Some([cos.slice()?, sin.slice()?]),
+                None => None,
+            };
+            let d_qkv = attention::attention_vjp(xs.slice()?, os.slice()?, $kept, heads, ds.slice()?, s, angles);
             on_cpu(d_qkv, d_out, heads.width())
         }};
     }
@@ -490,7 +507,10 @@ pub fn attention_vjp(qkv: &Tensor, forward: &Attention, heads: HeadLayout, d_out
         Some(Kept::F32(kept)) => kernel!(kept),
         Some(Kept::F64(kept)) => kernel!(kept),
         Some(Kept::Bf16(kept)) => kernel!(kept),
-        Some(Kept::Probabilities(p)) => composed::attention_vjp(qkv, p, &forward.out, heads, d_out),
+        Some(Kept::Probabilities(p)) => {
+            let d_qkv = composed::attention_vjp(qkv, p, &forward.out, heads, d_out)?;
+            angles.map_or(Ok(d_qkv.clone()), |[cos, sin]| rope_vjp(&d_qkv, cos, sin, heads))
+        }
     }
 }
 

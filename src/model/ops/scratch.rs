@@ -4,6 +4,7 @@
 use std::{
     cell::RefCell,
     marker::PhantomData,
+    mem::MaybeUninit,
     ops::{Deref, DerefMut},
 };
 
@@ -65,6 +66,18 @@ impl<T: Pod> Drop for Scratch<T> {
         // a thread that is ending has nowhere to keep it
         let _ = FREE.try_with(|free| free.borrow_mut().push(lines));
     }
+}
+
+/// A vector of `len` elements, all of which `write` writes: zeros would be written to memory first and soon overwritten.
+///
+/// # Safety
+/// `write` leaves no element unwritten.
+pub(crate) unsafe fn written<T>(len: usize, write: impl FnOnce(&mut [MaybeUninit<T>])) -> Vec<T> {
+    let mut out = Vec::with_capacity(len);
+    write(&mut out.spare_capacity_mut()[..len]);
+    // SAFETY: the caller vouches for it.
+    unsafe { out.set_len(len) };
+    out
 }
 
 #[cfg(test)]

@@ -148,6 +148,9 @@ fn linear_is_the_matrix_product_and_its_gradient() {
             assert!((bare[i * 53 + j] - product).abs() < 1e-13);
             assert!((got[i * 53 + j] - product - bs[j]).abs() < 1e-13);
         }
+        let residual = noise(&[s, 53], 5, 1.0);
+        let onto = Weight::new(&w, Precision::Full).unwrap().linear_onto(&residual, &x, Some(&bias)).unwrap();
+        assert_near("onto a residual", &onto, &(residual + linear(&x, &w, Some(&bias)).unwrap()).unwrap(), 1e-15);
         let dy = noise(&[b, seen, 53], 4, 1.0);
         check_gradient("linear", |x| linear(x, &w, Some(&bias)), &x, &dy, &linear_vjp(&dy, &w).unwrap());
     }
@@ -399,15 +402,19 @@ fn attention_gradient() {
             let qkv = noise(&[s, heads.width()], 1, 1.5);
             let forward = attention(&qkv, heads, true).unwrap();
             let d_out = noise(&[b, seen, heads.n_heads * heads.head_dim], 2, 1.0);
-            let d_qkv = attention_vjp(&qkv, &forward, heads, &d_out).unwrap();
+            let d_qkv = attention_vjp(&qkv, &forward, heads, &d_out, None).unwrap();
             let out = |x: &Tensor| Ok(attention(x, heads, false)?.out);
             check_gradient("attention", out, &qkv, &d_out, &d_qkv);
+            let (cos, sin) = angles(s, heads);
+            let [cos, sin] = [first(&cos, seen), first(&sin, seen)];
+            let turned = attention_vjp(&qkv, &forward, heads, &d_out, Some([&cos, &sin])).unwrap();
+            assert_near("through the rotation", &turned, &rope_vjp(&d_qkv, &cos, &sin, heads).unwrap(), 1e-15);
         }
     }
     let qkv = noise(&[3, HEADS.width()], 1, 1.0);
     let forgotten = attention(&qkv, HEADS, false).unwrap();
     let d_out = noise(&[1, 3, 84], 2, 1.0);
-    assert!(attention_vjp(&qkv, &forgotten, HEADS, &d_out).is_err(), "nothing was kept to take a gradient with");
+    assert!(attention_vjp(&qkv, &forgotten, HEADS, &d_out, None).is_err(), "nothing was kept to take a gradient with");
 }
 
 #[test]
@@ -504,7 +511,7 @@ fn compositions_agree_with_the_kernels() {
             near(
                 "attention_vjp",
                 composed::attention_vjp(&qkv, &got_p, &got.out, heads, &d_out),
-                attention_vjp(&qkv, &want, heads, &d_out),
+                attention_vjp(&qkv, &want, heads, &d_out, None),
             );
         }
     }
@@ -553,7 +560,7 @@ fn extreme_rows_stay_finite() {
     finite(
         "attention_vjp",
         &[
-            attention_vjp(&qkv, &kernel, HEADS, &d_out),
+            attention_vjp(&qkv, &kernel, HEADS, &d_out, None),
             composed::attention_vjp(&qkv, &other.probabilities().unwrap(), &other.out, HEADS, &d_out),
         ],
     );
@@ -602,8 +609,8 @@ fn bf16_products_stay_close() {
             let got = super::attention(&qkv, heads, true, Precision::Bf16).unwrap();
             let want = attention(&qkv, heads, true).unwrap();
             near("attention", &got.out, &want.out);
-            let got = attention_vjp(&qkv, &got, heads, &d_out).unwrap();
-            near("attention_vjp", &got, &attention_vjp(&qkv, &want, heads, &d_out).unwrap());
+            let got = attention_vjp(&qkv, &got, heads, &d_out, None).unwrap();
+            near("attention_vjp", &got, &attention_vjp(&qkv, &want, heads, &d_out, None).unwrap());
         }
     }
 }

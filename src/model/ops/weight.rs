@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
     Host, composed, cpu, has_kernels,
-    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product, product_of},
+    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product, product_of, product_onto},
     on_cpu, rows,
 };
 
@@ -166,6 +166,27 @@ impl Weight {
                 let y = composed::linear_vjp(x, w)?;
                 b.map_or(Ok(y.clone()), |b| y.broadcast_add(b))
             }
+        )
+    }
+
+    /// `residual + x Wᵀ + b` for `x` `[.., K]`, `residual` `[.., N]` and `b` `[N]`.
+    pub fn linear_onto(&self, residual: &Tensor, x: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+        with_panels!(
+            self,
+            E, p => {
+                let (m, k) = rows(x)?;
+                if (m, k) != (rows(residual)?.0, p.inputs) {
+                    candle_core::bail!("{m} rows of {k} elements cannot be added to {:?}", residual.shape());
+                }
+                let xs = Host::new(x)?;
+                let mut y = Host::new(residual)?.slice()?.to_vec();
+                product_onto(&Left::<E>::rows(xs.slice()?, m, k, k), p.right(), &mut y);
+                if let Some(b) = b {
+                    cpu::add_bias(&mut y, Host::new(b)?.slice()?);
+                }
+                on_cpu(y, x, p.outputs)
+            },
+            _w => residual + self.linear(x, b)?
         )
     }
 

@@ -69,13 +69,13 @@ impl AttentionLayer {
     }
 
     fn forward(&self, x: &Tensor, over: Over<'_>) -> Result<Tensor> {
-        x + self.output.linear(&self.attend(x, over, false)?.2.out, None)?
+        self.output.linear_onto(x, &self.attend(x, over, false)?.2.out, None)
     }
 
     /// What gradients at `x` need, and the layer's output there.
     fn linearize(&self, x: &Tensor, over: Over<'_>) -> Result<(LinearizedAttention<'_>, Tensor)> {
         let (q, kv, attention) = self.attend(x, over, true)?;
-        let y = (x + self.output.linear(&attention.out, None)?)?;
+        let y = self.output.linear_onto(x, &attention.out, None)?;
         let linearized = LinearizedAttention {
             layer: self,
             norm: NormAt::new(x, &self.norm, self.eps),
@@ -111,7 +111,7 @@ impl LinearizedAttention<'_> {
     /// Gradient by `x` of attention over itself.
     fn vjp_itself(&self, dy: &Tensor) -> Result<Tensor> {
         let (d_q, d_kv) = self.attention_vjp(dy)?;
-        self.norm.vjp(&(self.q_weight.linear(&d_q, None)? + self.kv_weight.linear(&d_kv, None)?)?, dy)
+        self.norm.vjp(&self.kv_weight.linear_onto(&self.q_weight.linear(&d_q, None)?, &d_kv, None)?, dy)
     }
 
     /// Gradients by `x` and by the memory's rows of attention over a memory.
@@ -170,7 +170,7 @@ impl FeedForward {
                 ops::gated(*act, &gate.linear(&normed, None)?, &up.linear(&normed, None)?)?
             }
         };
-        x + self.down.linear(&hidden, None)?
+        self.down.linear_onto(x, &hidden, None)
     }
 
     fn linearize(&self, x: &Tensor) -> Result<MlpGradient> {

@@ -112,3 +112,23 @@ pub(super) unsafe fn round_pairs(x: &[f32], factors: Option<&[f32]>, words: &mut
         }
     }
 }
+
+/// Rounds each element of a row and of the one below it, if there is one, to a bf16 word; lengths are multiples of 16.
+///
+/// # Safety
+/// On a processor with AVX512-BF16; all three are of one length.
+#[target_feature(enable = "avx512f,avx512bf16")]
+pub(super) unsafe fn round_stacked(first: &[f32], second: Option<&[f32]>, words: &mut [u32]) {
+    for j in (0..first.len()).step_by(16) {
+        // SAFETY: 16 elements from `j` on are there.
+        unsafe {
+            let word = |row: &[f32]| {
+                let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(row.as_ptr().add(j)));
+                _mm512_cvtepu16_epi32(std::mem::transmute::<__m256bh, __m256i>(rounded))
+            };
+            let low = word(first);
+            let both = second.map_or(low, |second| _mm512_or_si512(low, _mm512_slli_epi32::<16>(word(second))));
+            _mm512_storeu_si512(words.as_mut_ptr().add(j).cast(), both);
+        }
+    }
+}

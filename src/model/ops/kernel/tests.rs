@@ -174,5 +174,56 @@ fn neighbours_round_like_a_pair() {
             pair_words(&x, factors, &mut words);
             assert_eq!(words, want, "{n} elements, factors: {}", factors.is_some());
         }
+        let below = [None, Some(factors.as_slice())];
+        for below in below {
+            let want: Vec<u32> = (0..n).map(|j| Bf16::word(x[j], below.map_or(0.0, |row| row[j]))).collect();
+            let mut words = vec![u32::MAX; n];
+            stacked_words(&x, below, &mut words);
+            assert_eq!(words, want, "{n} columns, a row below: {}", below.is_some());
+        }
+    }
+}
+
+/// What lies beyond a diagonal is zero on the left, so leaving it out changes no result; and what is left out of the result is
+/// not written, but everything up to the diagonal is.
+#[test]
+fn what_is_beyond_a_diagonal_is_left_out() {
+    fn check<E: Element>(m: usize, n: usize, k: usize, within: Within) {
+        let wanted = |i: usize, p: usize, j: usize| match within {
+            Within::All => true,
+            Within::LeftUpTo(o) => p <= i + o,
+            Within::LeftFrom(o) => p + o >= i,
+            Within::ResultUpTo(o) => j <= i + o,
+        };
+        let mut a = real::<E::Real>(&noise(m * k, 0.2));
+        for (at, a) in a.iter_mut().enumerate() {
+            if !matches!(within, Within::ResultUpTo(_)) && !wanted(at / k, at % k, 0) {
+                *a = E::Real::default();
+            }
+        }
+        let b = real::<E::Real>(&noise(n * k, 0.6));
+        let (left, right) = (Left::<E>::rows(&a, m, k, k), Packed::<E>::of_rows(&b, n, k, k));
+        let (mut all, mut some) = (vec![E::Real::default(); m * n], vec![E::Real::from_f64(-7.0); m * n]);
+        product(&left, right.right(), &mut all, n, false);
+        product_within(&left, right.right(), &mut some, n, false, within);
+        for (at, (all, some)) in all.iter().zip(&some).enumerate() {
+            let is_written = wanted(at / n, 0, at % n) || !matches!(within, Within::ResultUpTo(_));
+            assert!(!is_written || all == some, "{within:?} {m} {n} {k} at ({}, {})", at / n, at % n);
+        }
+        if let Within::ResultUpTo(o) = within {
+            let spared = some.iter().enumerate().filter(|&(_, &c)| c == E::Real::from_f64(-7.0)).count();
+            // a tile of six rows may write its own last row's columns in all of them
+            let fewest: usize = (0..m).map(|i| n.saturating_sub(i / 6 * 6 + 6 + o)).sum();
+            assert!(spared >= fewest, "{spared} of {fewest} left out");
+        }
+    }
+    for (m, n, k) in [(64, 100, 100), (13, 205, 41), (205, 64, 13), (70, 70, 1600), (1, 1, 1)] {
+        for o in [0, 36, 192] {
+            for within in [Within::All, Within::LeftUpTo(o), Within::LeftFrom(o), Within::ResultUpTo(o)] {
+                check::<f64>(m, n, k, within);
+                check::<f32>(m, n, k, within);
+                check::<Bf16>(m, n, k, within);
+            }
+        }
     }
 }

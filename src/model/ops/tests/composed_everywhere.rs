@@ -67,7 +67,7 @@ fn every_operation(
     let past = random(&[29, heads.past_width()], 18, 1.5);
     put("attention_after", attention_after(&qkv, &past, heads, Precision::Full));
     let d_out = random(&[b, seen, heads.n_heads * heads.head_dim], 14, 1.0);
-    put("attention_vjp", attention_vjp(&qkv, &forward, heads, &d_out));
+    put("attention_vjp", attention_vjp(&qkv, &forward, heads, &d_out, None));
 
     let folded = input_x_gradient(&first(&x, seen), &dy).unwrap();
     put("input_x_gradient", Tensor::from_vec(folded.concat(), b * seen * 2, &Device::Cpu));
