@@ -5,8 +5,9 @@
 //! or logit. A large value says that the scalar is sensitive to that row; it does not say that the row caused the token.
 //!
 //! How it is computed: the blocks run once and only their inputs are kept. Then, from the last block to the first, each block
-//! is run again at its input ([`Block::linearize`](crate::model::block::Block::linearize)) and the gradients of all targets
-//! pass through it, a chunk of targets at a time. Rows a target cannot see are never computed.
+//! is run again at its input ([`Block::linearize`](crate::model::block::Block::linearize)), the prompt's rows only if there was
+//! no room for what the first run worked out, and the gradients of all targets pass through it, a chunk of targets at a time.
+//! Rows a target cannot see are never computed.
 
 mod encoder_decoder;
 
@@ -17,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::{
     model::{
-        block::Rotary,
+        block::{Block, Rotary},
         decoder::Decoder,
         language::Prompt,
         past::{Keep, LayerInputs, Past},
@@ -260,7 +261,7 @@ struct Sample<'a> {
     n_prompt: usize,
 }
 
-impl Sample<'_> {
+impl<'a> Sample<'a> {
     /// Takes the gradients of `targets` from the last block's output to the embedded rows.
     fn pass_back(&self, targets: std::ops::Range<usize>, plan: &Plan) -> Result<Vec<Chunk>> {
         let longest = self.n_prompt + targets.end - 1;
@@ -268,7 +269,10 @@ impl Sample<'_> {
         let Some((last, others)) = self.decoder.blocks().split_last() else {
             candle_core::bail!("a model without blocks");
         };
-        let linearized = last.linearize(&self.inputs.rows(others.len(), longest)?, &rotary)?;
+        let linearize = |layer: usize, block: &'a Block| {
+            block.linearize_behind(self.inputs.insides(layer), &self.inputs.rows(layer, longest)?, &rotary)
+        };
+        let linearized = linearize(others.len(), last)?;
         // behind the last block's attention, a gradient is zero but in the row that predicts its target
         let seeds = self.seeds.narrow(0, targets.start, targets.len())?;
         let seeds = linearized.feed_forward_vjp(&seeds, self.n_prompt + targets.start - 1)?;
@@ -286,7 +290,7 @@ impl Sample<'_> {
         })?;
         drop(linearized);
         for (layer, block) in others.iter().enumerate().rev() {
-            let linearized = block.linearize(&self.inputs.rows(layer, longest)?, &rotary)?;
+            let linearized = linearize(layer, block)?;
             for_chunks(&mut chunks, plan, |chunk: &mut Chunk| {
                 chunk.d_x = linearized.vjp(&chunk.d_x)?;
                 Ok(())

@@ -12,6 +12,7 @@ use crate::model::{
     decoder::Decoder,
     language::{LanguageModel, ModelConfig},
     ops::{BLOCK_ROWS, Precision, TABLE_ROWS, UNITS},
+    past::Keep,
 };
 
 /// Rows of gradient that pass through a block at once on a CPU: enough for the matrix products to run at full speed, few
@@ -91,6 +92,7 @@ struct Numbers {
     vocab_size: usize,
     is_tied: bool,
     qk_norm: bool,
+    is_decoder_only: bool,
     /// Of all blocks.
     n_block_parameters: usize,
     /// Of the largest block.
@@ -109,6 +111,7 @@ impl From<&Config> for Numbers {
             vocab_size: c.vocab_size,
             is_tied: c.tie_word_embeddings,
             qk_norm: c.qk_norm,
+            is_decoder_only: true,
             n_block_parameters: c.n_block_parameters(),
             n_largest_block: c.n_block_parameters() / c.num_hidden_layers.max(1),
         }
@@ -129,6 +132,7 @@ impl From<&ModelConfig> for Numbers {
                 vocab_size: c.vocab_size,
                 is_tied: c.tie_word_embeddings,
                 qk_norm: false,
+                is_decoder_only: false,
                 n_block_parameters: config.n_block_parameters(),
                 n_largest_block: c.n_block_parameters().1,
             },
@@ -162,6 +166,11 @@ const SHARED: [&str; 3] = ["weights", "program", "transposed weights"];
 /// targets, which short samples notice, most of all where products are fast: the default model in bf16 is within it.
 const KEPT_TRANSPOSED: u64 = 256 << 20;
 
+/// Most bytes of a prompt's rows inside the blocks that are kept where no bound is given, for one sample and for all that run
+/// side by side. Working them out anew takes as long as a target, or nearly.
+const KEPT_INSIDES: u64 = 256 << 20;
+const KEPT_INSIDES_OF_ALL: u64 = 1 << 30;
+
 /// What one sample takes, and how its targets are divided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Plan {
@@ -173,6 +182,8 @@ pub struct Plan {
     pub chunks_in_flight: usize,
     /// Whether the transposed weights that gradients need are packed once for all samples.
     pub keeps_transposed: bool,
+    /// Whether a prompt's rows inside the blocks are kept between the forward pass and the gradients.
+    pub keeps_insides: bool,
     /// Where the bytes go; the largest moment of the whole sample.
     pub parts: Vec<Part>,
 }
@@ -181,6 +192,15 @@ impl Plan {
     /// The most bytes in use at once.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// What a run of the prompt has to keep.
+    pub fn keep(&self) -> Keep {
+        match (self.targets_per_sweep, self.keeps_insides) {
+            (0, _) => Keep::KeysValues,
+            (_, false) => Keep::LayerInputs,
+            (_, true) => Keep::Insides,
+        }
     }
 
     /// The most bytes in use at once where `n` such samples run side by side.
@@ -301,6 +321,18 @@ impl Footprint {
     fn kept_transposed(&self, gradients: bool, limits: Limits) -> Option<u64> {
         let bytes = self.config.n_block_parameters as u64 * self.weight();
         (gradients && limits.max_bytes.is_none() && !self.composed() && bytes <= KEPT_TRANSPOSED).then_some(bytes)
+    }
+
+    /// Bytes of the prompt's rows inside the blocks where they are kept: without a bound, on a CPU, if they are not many.
+    fn kept_insides(&self, n_prompt: u64, gradients: bool, limits: Limits) -> Option<u64> {
+        let (h, f, _, w, _) = self.widths();
+        let unnormed = if self.config.qk_norm { w } else { 0 };
+        let layers = self.config.num_hidden_layers as u64;
+        let bytes = layers * n_prompt * (w + unnormed + h + 2 * f) * self.element();
+        let there_is_room =
+            bytes <= KEPT_INSIDES && bytes.saturating_mul(limits.sharers.max(1) as u64) <= KEPT_INSIDES_OF_ALL;
+        let wanted = gradients && self.config.is_decoder_only && limits.max_bytes.is_none() && !self.composed();
+        (wanted && there_is_room).then_some(bytes)
     }
 
     /// Whether the transposed weights are kept for all samples with gradients.
@@ -448,6 +480,8 @@ impl Footprint {
         ];
         let kept_transposed = self.kept_transposed(gradients, limits);
         parts.extend(kept_transposed.map(|bytes| Part { what: SHARED[2], bytes }));
+        let kept_insides = self.kept_insides(n, gradients, limits);
+        parts.extend(kept_insides.map(|bytes| Part { what: "insides of the blocks", bytes }));
         // Three moments: the forward pass; a layer is linearised; chunks pass through it. The last two hold the gradients.
         let gradients_held = per_sweep as u64 * gradient;
         let chunks = in_flight as u64 * self.chunk(per_chunk as u64, s);
@@ -467,6 +501,7 @@ impl Footprint {
             targets_per_sweep: of_gradients(per_sweep),
             chunks_in_flight: of_gradients(in_flight),
             keeps_transposed: kept_transposed.is_some(),
+            keeps_insides: kept_insides.is_some(),
             parts,
         }
     }
@@ -640,8 +675,16 @@ mod tests {
         let typical = Lengths { n_prompt: 238, n_response: 43 };
         let plan = smollm2().plan(typical, true, two_threads(None)).unwrap();
         assert_eq!((plan.targets_per_chunk, plan.targets_per_sweep, plan.chunks_in_flight), (1, 43, 2));
-        // an ample bound changes nothing
-        assert_eq!(plan, smollm2().plan(typical, true, two_threads(Some(4 << 30))).unwrap());
+        // an ample bound changes no size, but nothing is kept only for speed
+        let bounded = smollm2().plan(typical, true, two_threads(Some(4 << 30))).unwrap();
+        assert_eq!((bounded.targets_per_chunk, bounded.targets_per_sweep, bounded.chunks_in_flight), (1, 43, 2));
+        assert!(plan.keeps_insides && plan.keep() == Keep::Insides && bounded.keep() == Keep::LayerInputs);
+        // nor where many samples together would keep too much, nor a long prompt
+        let many = Limits { sharers: 16, ..two_threads(None) };
+        assert!(!smollm2().plan(typical, true, many).unwrap().keeps_insides);
+        let long = Lengths { n_prompt: 1000, n_response: 43 };
+        assert!(!smollm2().plan(long, true, two_threads(None)).unwrap().keeps_insides);
+        assert_eq!(smollm2().plan(typical, false, two_threads(None)).unwrap().keep(), Keep::KeysValues);
         // with products in bf16 the transposed weights are small enough to keep, unless memory is bounded
         let bf16 = Footprint { precision: Precision::Bf16, ..smollm2() };
         assert!(!plan.keeps_transposed && bf16.plan(typical, true, two_threads(None)).unwrap().keeps_transposed);

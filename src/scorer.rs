@@ -433,7 +433,7 @@ impl Scorer {
         let beside = footprint.kept_prompt(longest) * (prompts.len() * workspace.limits.sharers.max(1)) as u64;
         let max_bytes = workspace.limits.max_bytes.map(|bytes| bytes.saturating_sub(beside));
         let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
-        let keep = if gradients { Keep::LayerInputs } else { Keep::KeysValues };
+        let keep = plan.keep();
         let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
         // what is not divided has no denominator
         let prompt_only = settings.denominator == Denominator::Source

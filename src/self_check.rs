@@ -9,7 +9,7 @@ use crate::{
     Result,
     attribution::{AttributedFn, Fold, attribute_about},
     diff::Diff,
-    model::{language::LanguageModel, ops::Precision, past::Keep},
+    model::{language::LanguageModel, ops::Precision},
     plan::{Footprint, Lengths, Limits},
     sample::Task,
     scorer::{Scorer, Settings},
@@ -94,9 +94,9 @@ pub fn gradients(scorer: &Scorer, precise: &LanguageModel) -> Result<Vec<Gradien
         let values = of(a).iter().zip(of(b)).zip(of(c).iter().zip(of(d)));
         values.map(|((a, b), (c, d))| (4.0 * (c - d) / h - (a - b) / (2.0 * h)) / 3.0).collect()
     };
-    let read = scorer.model.read(prompt, Keep::LayerInputs)?;
     let lengths = Lengths { n_prompt: n, n_response: text.len() };
     let plan = Footprint::of(&scorer.model).plan(lengths, true, Limits::default())?;
+    let read = scorer.model.read(prompt, plan.keep())?;
     [(AttributedFn::LogProb, slopes(|s| &s.logprob)), (AttributedFn::Logit, slopes(|s| &s.logit))]
         .into_iter()
         .map(|(attributed_fn, differences)| {

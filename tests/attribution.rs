@@ -86,21 +86,30 @@ fn a_bound_on_memory_leaves_the_numbers_alone() {
         let case = &cases(&fixture(name).join("expected.json"))[1];
         let (prompt, text) = case.full_ids.split_at(case.n_source);
         let past = Past::new(&decoder, prompt, Keep::LayerInputs).unwrap();
-        let run = |sizes: [usize; 3]| {
+        let run = |past: &Past, sizes: [usize; 3]| {
             let [targets_per_chunk, targets_per_sweep, chunks_in_flight] = sizes;
             let plan = Plan {
                 targets_per_chunk,
                 targets_per_sweep,
                 chunks_in_flight,
                 keeps_transposed: false,
+                keeps_insides: false,
                 parts: Vec::new(),
             };
-            attribute_after(&decoder, &past, text, AttributedFn::Logit, &plan).unwrap().matrix(Fold::Dot, false)
+            attribute_after(&decoder, past, text, AttributedFn::Logit, &plan).unwrap().matrix(Fold::Dot, false)
         };
-        let want = run([text.len(), text.len(), 1]);
+        let want = run(&past, [text.len(), text.len(), 1]);
+        let with_insides = Past::new(&decoder, prompt, Keep::Insides).unwrap();
+        for sizes in [[text.len(), text.len(), 1], [2, 3, 1]] {
+            assert_eq!(
+                run(&with_insides, sizes),
+                run(&past, sizes),
+                "{name}: what is kept of the prompt changes a bit"
+            );
+        }
         let largest = want.columns.iter().flatten().fold(0.0_f64, |m, v| m.max(v.abs()));
         for sizes in [[1, 1, 1], [2, 3, 1], [1, 4, 2], [3, text.len(), 64], [0, 0, 0]] {
-            let got = run(sizes);
+            let got = run(&past, sizes);
             assert_eq!(got.columns.len(), text.len());
             for (got, want) in got.columns.iter().zip(&want.columns) {
                 assert_vector(&format!("{name} {sizes:?}"), got, want, 1e-12 * largest);

@@ -161,30 +161,27 @@ impl Block {
 
     /// `x` `[S, H]` to `[S, H]`, keeping nothing.
     pub fn forward(&self, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
-        let (qkv, _) = self.rotated(x, rotary)?;
-        self.behind_attention(x, &ops::attention(&qkv, self.heads, false, self.precision)?.out)
+        Ok(self.pass(x, None, rotary)?.y)
     }
 
     /// As [`Block::forward`] for rows `x` `[R, H]` that may follow others, of which `past` `[P, 2 n_kv head_dim]` holds
-    /// the keys and values; `rotary` has the positions of `x`'s rows. Also returns these rows' own keys and values
-    /// `[R, 2 n_kv head_dim]`.
-    pub fn forward_after(&self, x: &Tensor, past: Option<&Tensor>, rotary: &Rotary) -> Result<(Tensor, Tensor)> {
-        let (qkv, _) = self.rotated(x, rotary)?;
+    /// the keys and values; `rotary` has the positions of `x`'s rows.
+    pub fn pass(&self, x: &Tensor, past: Option<&Tensor>, rotary: &Rotary) -> Result<Passed<'_>> {
+        let (qkv, unnormed) = self.rotated(x, rotary)?;
         let out = match past {
             None => ops::attention(&qkv, self.heads, false, self.precision)?.out,
             Some(past) => ops::attention_after(&qkv, past, self.heads, self.precision)?,
         };
-        let queries = self.heads.width() - self.heads.past_width();
-        let own = qkv.narrow(1, queries, self.heads.past_width())?.contiguous()?;
-        Ok((self.behind_attention(x, &out)?, own))
+        let middle = self.output.forward_onto(x, &out)?;
+        let [gate, up] = self.gate_and_up(&middle)?;
+        let y = self.down.forward_onto(&middle, &ops::gated(Gate::Silu, &gate, &up)?)?;
+        Ok(Passed { y, block: self, qkv, unnormed, middle, gate, up })
     }
 
-    /// The rest of the block, from the heads' outputs.
-    fn behind_attention(&self, x: &Tensor, heads_out: &Tensor) -> Result<Tensor> {
-        let x = self.output.forward_onto(x, heads_out)?;
-        let normed = ops::rms_norm(&x, &self.mlp_norm, self.eps)?;
-        let hidden = ops::gated(Gate::Silu, &self.gate.forward(&normed)?, &self.up.forward(&normed)?)?;
-        self.down.forward_onto(&x, &hidden)
+    /// What goes into the hidden units, from the sum after the attention.
+    fn gate_and_up(&self, middle: &Tensor) -> Result<[Tensor; 2]> {
+        let normed = ops::rms_norm(middle, &self.mlp_norm, self.eps)?;
+        Ok([self.gate.forward(&normed)?, self.up.forward(&normed)?])
     }
 
     /// Rotated query, key and value rows `[S, W]`; the rows before [`ops::head_norm`] too where the block has one.
@@ -202,13 +199,36 @@ impl Block {
     /// Runs the block at `x` `[S, H]` and keeps what gradients at this point need; the block's own output is not
     /// computed, because no gradient uses it.
     pub fn linearize(&self, x: &Tensor, rotary: &Rotary) -> Result<Linearized<'_>> {
-        let (qkv, unnormed) = self.rotated(x, rotary)?;
+        self.linearize_behind(None, x, rotary)
+    }
+
+    /// As [`Block::linearize`], where a forward pass through the first rows of `x` has kept its insides: they are not worked out
+    /// again. The result is the same to the last bit.
+    pub fn linearize_behind(&self, known: Option<&Insides>, x: &Tensor, rotary: &Rotary) -> Result<Linearized<'_>> {
+        let s = x.dim(0)?;
+        // at least one row is new, so that nothing below is empty
+        let n = known.map_or(Ok(0), |known| known.middle.dim(0))?.min(s.saturating_sub(1));
+        let known = known.filter(|_| n > 0);
+        let behind = |known: Option<&Tensor>, new: Tensor| match known {
+            Some(known) => Tensor::cat(&[&known.narrow(0, 0, n)?, &new], 0),
+            None => Ok(new),
+        };
+        let new = |all: &Tensor| all.narrow(0, n, s - n);
+        let (qkv, unnormed) = self.rotated(&new(x)?, &rotary.rows(n, s - n)?)?;
+        let qkv = behind(known.map(|known| &known.qkv), qkv)?;
+        let of_known = known.and_then(|known| known.unnormed.as_ref());
+        let unnormed = unnormed.map(|unnormed| behind(of_known, unnormed)).transpose()?;
         let attention = ops::attention(&qkv, self.heads, true, self.precision)?;
-        let middle = self.output.forward_onto(x, &attention.out)?;
-        let normed = ops::rms_norm(&middle, &self.mlp_norm, self.eps)?;
-        let (gate, up) = (self.gate.forward(&normed)?, self.up.forward(&normed)?);
+        let middle = self.output.forward_onto(&new(x)?, &new(&attention.out)?)?;
+        let [gate, up] = self.gate_and_up(&middle)?;
+        let middle = behind(known.map(|known| &known.middle), middle)?;
+        let (d_gate, d_up) = ops::gated_jacobian(Gate::Silu, &gate, &up)?;
+        let [of_gate, of_up] = match known {
+            Some(known) => [vec![known.d_gate.narrow(0, 0, n)?, d_gate], vec![known.d_up.narrow(0, 0, n)?, d_up]],
+            None => [vec![d_gate], vec![d_up]],
+        };
+        let branches = vec![(self.gate.weight.transposed(), of_gate), (self.up.weight.transposed(), of_up)];
         let norm = NormAt::new(&middle, &self.mlp_norm, self.eps);
-        let weights = [&self.gate.weight, &self.up.weight];
         Ok(Linearized {
             block: self,
             rotary: rotary.clone(),
@@ -216,11 +236,52 @@ impl Block {
             unnormed,
             qkv,
             attention,
-            mlp: MlpGradient::gated(Gate::Silu, norm, &self.down.weight, weights, [&gate, &up])?,
+            mlp: MlpGradient::new(norm, &self.down.weight, branches),
             output: self.output.weight.transposed(),
             qkv_weight: self.qkv.weight.transposed(),
         })
     }
+}
+
+/// Rows that went through a block.
+#[derive(Debug)]
+pub struct Passed<'a> {
+    /// The block's output `[R, H]`.
+    pub y: Tensor,
+    block: &'a Block,
+    unnormed: Option<Tensor>,
+    qkv: Tensor,
+    middle: Tensor,
+    gate: Tensor,
+    up: Tensor,
+}
+
+impl Passed<'_> {
+    /// The rows' rotated keys and values `[R, 2 n_kv head_dim]`.
+    pub fn keys_values(&self) -> Result<Tensor> {
+        let (all, wanted) = (self.block.heads.width(), self.block.heads.past_width());
+        self.qkv.narrow(1, all - wanted, wanted)?.contiguous()
+    }
+
+    /// What a later [`Block::linearize_behind`] needs of these rows.
+    pub fn into_insides(self) -> Result<Insides> {
+        let (d_gate, d_up) = ops::gated_jacobian(Gate::Silu, &self.gate, &self.up)?;
+        Ok(Insides { unnormed: self.unnormed, qkv: self.qkv, middle: self.middle, d_gate, d_up })
+    }
+}
+
+/// What gradients need of rows inside a block, as far as it does not depend on later rows.
+#[derive(Debug)]
+pub struct Insides {
+    /// Rows before the heads' norms, where the block has these, `[R, W]`.
+    unnormed: Option<Tensor>,
+    /// Rotated queries, keys and values `[R, W]`.
+    qkv: Tensor,
+    /// The sum after the attention `[R, H]`.
+    middle: Tensor,
+    /// The hidden units' derivatives `[R, F]`.
+    d_gate: Tensor,
+    d_up: Tensor,
 }
 
 /// A block at one input: everything that the gradients of all targets share.

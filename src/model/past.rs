@@ -6,7 +6,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::decoder::Decoder;
+use super::{block::Insides, decoder::Decoder};
 
 /// What is kept of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +15,8 @@ pub enum Keep {
     KeysValues,
     /// Every block's input too, which gradients need.
     LayerInputs,
+    /// And what gradients need of the prompt's rows inside the blocks, which is worked out again otherwise.
+    Insides,
 }
 
 /// P prompt rows that went through the blocks.
@@ -27,6 +29,8 @@ pub struct Past {
     last: Tensor,
     /// Every block's input `[P, H]`.
     inputs: Option<Vec<Tensor>>,
+    /// Every block's insides, or none.
+    insides: Vec<Insides>,
 }
 
 impl Past {
@@ -36,25 +40,34 @@ impl Past {
     /// A tensor operation failed.
     pub fn new(decoder: &Decoder, ids: &[u32], keep: Keep) -> Result<Self> {
         let mut keys_values = Vec::with_capacity(decoder.blocks().len());
-        let mut inputs = Vec::new();
+        let (mut inputs, mut insides) = (Vec::new(), Vec::new());
         let rotary = decoder.rotary(ids.len())?;
         let mut x = decoder.embed(ids)?;
         for block in decoder.blocks() {
-            let (y, own) = block.forward_after(&x, None, &rotary)?;
-            keys_values.push(own);
-            if keep == Keep::LayerInputs {
+            let passed = block.pass(&x, None, &rotary)?;
+            keys_values.push(passed.keys_values()?);
+            let y = passed.y.clone();
+            if keep == Keep::Insides {
+                insides.push(passed.into_insides()?);
+            }
+            if keep >= Keep::LayerInputs {
                 inputs.push(x);
             }
             x = y;
         }
         let last = x.narrow(0, ids.len() - 1, 1)?.copy()?;
-        let inputs = (keep == Keep::LayerInputs).then_some(inputs);
-        Ok(Past { ids: ids.to_vec(), keys_values, last, inputs })
+        let inputs = (keep >= Keep::LayerInputs).then_some(inputs);
+        Ok(Past { ids: ids.to_vec(), keys_values, last, inputs, insides })
     }
 
     /// Whether this is the past of the prompt `ids` with at least what `keep` says.
     pub fn serves(&self, ids: &[u32], keep: Keep) -> bool {
-        self.ids == ids && (keep == Keep::KeysValues || self.inputs.is_some())
+        let kept = match (&self.inputs, &self.insides[..]) {
+            (None, _) => Keep::KeysValues,
+            (Some(_), []) => Keep::LayerInputs,
+            _ => Keep::Insides,
+        };
+        self.ids == ids && keep <= kept
     }
 
     /// P, the number of rows.
@@ -78,7 +91,7 @@ impl Past {
         let rotary = decoder.rotary(self.len() + ids.len())?.rows(self.len(), ids.len())?;
         let mut x = decoder.embed(ids)?;
         for (block, past) in decoder.blocks().iter().zip(&self.keys_values) {
-            let (y, _) = block.forward_after(&x, Some(past), &rotary)?;
+            let y = block.pass(&x, Some(past), &rotary)?.y;
             visit(x);
             x = y;
         }
@@ -103,7 +116,7 @@ impl Past {
         };
         let mut text = Vec::with_capacity(prompt.len());
         let rows = self.run(decoder, targets, |x| text.push(x))?;
-        Ok((rows, LayerInputs { prompt, text }))
+        Ok((rows, LayerInputs { prompt, text, insides: &self.insides }))
     }
 }
 
@@ -113,9 +126,15 @@ pub struct LayerInputs<'a> {
     prompt: &'a [Tensor],
     /// Empty for a text of one token, which no row of it predicts.
     text: Vec<Tensor>,
+    insides: &'a [Insides],
 }
 
 impl LayerInputs<'_> {
+    /// The prompt's insides of block `layer`, if they are kept.
+    pub fn insides(&self, layer: usize) -> Option<&Insides> {
+        self.insides.get(layer)
+    }
+
     /// The first `s` rows of block `layer`'s input, `[s, H]`; layer 0 is the embedded rows.
     ///
     /// # Errors

@@ -165,6 +165,26 @@ fn a_block_is_its_written_out_definition_and_candles_own_gradient() {
     }
 }
 
+/// Rows that a forward pass went through need not be worked out again: no bit of the gradient changes.
+#[test]
+fn known_rows_change_nothing() {
+    let s = 70;
+    for config in switches() {
+        let (block, _) = block(&config);
+        let x = noise(&[s, config.hidden_size], 50);
+        let rotary = Rotary::new(&config, s, &x).unwrap();
+        let dy = noise(&[2, s, config.hidden_size], 51);
+        let want: Vec<f64> =
+            block.linearize(&x, &rotary).unwrap().vjp(&dy).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+        for known in [1, 64, 69, 70] {
+            let passed = block.pass(&x.narrow(0, 0, known).unwrap(), None, &rotary.rows(0, known).unwrap()).unwrap();
+            let insides = passed.into_insides().unwrap();
+            let dx = block.linearize_behind(Some(&insides), &x, &rotary).unwrap().vjp(&dy).unwrap();
+            assert_eq!(dx.flatten_all().unwrap().to_vec1::<f64>().unwrap(), want, "{known} rows known, {config:?}");
+        }
+    }
+}
+
 #[test]
 fn biased_blocks_match_central_differences() {
     let (s, h) = (70, 1e-5);

@@ -24,7 +24,8 @@ pub(crate) const PANEL: usize = 64;
 /// Rows of a tile; with four vectors a row this leaves registers for the operands.
 const TILE_ROWS: usize = 6;
 /// Most words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2
-/// cache. Longer reductions are cut into equal blocks.
+/// cache. Longer reductions are cut into blocks of so many, and a rest: where they are cut must not depend on how long they are,
+/// or a row of attention would depend on the keys behind it.
 const BLOCK_STEPS: usize = 768;
 /// Rows that go through all panels together.
 pub(crate) const BLOCK_ROWS: usize = 96;
@@ -288,10 +289,15 @@ impl<'a, E: Element> Left<'a, E> {
         let steps = cols.div_ceil(E::PER_WORD);
         let rows = x.len() / cols.max(1);
         let mut words = Scratch::<E::Word>::new(rows * steps);
+        let mut next = if rows > 0 { factors(0) } else { &[] };
         for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
-            // the factors are parts of rows that lie far apart, which the processor does not foresee
-            prefetch(&factors((i + 1).min(rows - 1))[..cols]);
-            E::scaled_words(&x[i * cols..][..cols], &factors(i)[..cols], words);
+            let factors_of_row = next;
+            if i + 1 < rows {
+                // parts of rows that lie far apart, which the processor does not foresee
+                next = factors(i + 1);
+                prefetch(&next[..cols]);
+            }
+            E::scaled_words(&x[i * cols..][..cols], &factors_of_row[..cols], words);
         }
         Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
     }
@@ -648,9 +654,8 @@ impl<'a, E: Element> Rectangles<'a, E> {
     /// A rectangle inside the result; the first column is a multiple of [`PANEL`].
     fn work_out(&self, rows: Range<usize>, cols: Range<usize>) {
         let (left, right) = (self.left, self.right);
-        let block = left.steps.div_ceil(left.steps.div_ceil(BLOCK_STEPS).max(1)).max(1);
-        for first in (0..left.steps.max(1)).step_by(block) {
-            let steps = first.min(left.steps)..left.steps.min(first + block);
+        for first in (0..left.steps.max(1)).step_by(BLOCK_STEPS) {
+            let steps = first.min(left.steps)..left.steps.min(first + BLOCK_STEPS);
             for j in cols.clone().step_by(PANEL) {
                 for i in rows.clone().step_by(TILE_ROWS) {
                     let rows = i..rows.end.min(i + TILE_ROWS);

@@ -18,9 +18,16 @@ pub(crate) const UNITS: usize = 512;
 pub(crate) struct Mlp<'a, E: Element> {
     /// `Wᵀ` of the projection out of the hidden units, for `[H] -> [F]`.
     pub(crate) down: &'a Packed<E>,
-    /// For each projection into them (gate and up, or the one there is): its `Wᵀ`, for `[F] -> [H]`, and the derivative of the
-    /// hidden units by it, `[s, F]`.
-    pub(crate) branches: &'a [(&'a Packed<E>, &'a [E::Real])],
+    /// The projections into them: gate and up, or the one there is.
+    pub(crate) branches: &'a [Branch<'a, E>],
+}
+
+/// A projection into the hidden units.
+pub(crate) struct Branch<'a, E: Element> {
+    /// Its `Wᵀ`, for `[F] -> [H]`.
+    pub(crate) weight: &'a Packed<E>,
+    /// The derivative of the hidden units by it, `[s, F]` in slices one behind the other.
+    pub(crate) derivative: Vec<&'a [E::Real]>,
 }
 
 impl<E: Element> Mlp<'_, E> {
@@ -39,11 +46,11 @@ impl<E: Element> Mlp<'_, E> {
                     let n = units.len();
                     let d_unit = &mut d_unit[..rows * n];
                     product(&left, self.down.right().columns(units.clone()), d_unit, n, false);
-                    for (branch, &(weight, derivative)) in self.branches.iter().enumerate() {
-                        let s = derivative.len() / f;
-                        let row = |i: usize| &derivative[(tile * BLOCK_ROWS + i) % s * f + first..][..n];
+                    for (i, Branch { weight, derivative }) in self.branches.iter().enumerate() {
+                        let s = norm.x.len() / h;
+                        let row = |i: usize| &row_of(derivative, (tile * BLOCK_ROWS + i) % s, f)[first..][..n];
                         let left = Left::<E>::scaled_rows(d_unit, n, row);
-                        let accumulate = first > 0 || branch > 0;
+                        let accumulate = first > 0 || i > 0;
                         product(&left, weight.right().inputs(units.clone()), &mut d_normed, h, accumulate);
                     }
                 }
@@ -53,6 +60,18 @@ impl<E: Element> Mlp<'_, E> {
         // SAFETY: the tiles cover all rows, and the norm's gradient writes those of its own.
         unsafe { written(dy.len(), write) }
     }
+}
+
+/// A row of rows that lie one behind the other in several slices.
+fn row_of<'a, T>(parts: &[&'a [T]], row: usize, width: usize) -> &'a [T] {
+    let mut at = row * width;
+    for part in parts {
+        if at < part.len() {
+            return &part[at..at + width];
+        }
+        at -= part.len();
+    }
+    panic!("row {row} is behind the last");
 }
 
 /// Gradient of `x + rest(norm(x) Wᵀ)` with respect to `x`, from that of the product, `d` `[B, s, N]`, and what by-passes the

@@ -281,11 +281,17 @@ impl NormAt {
 pub struct MlpGradient {
     norm: NormAt,
     down: Weight,
-    /// Each projection into the hidden units, and the derivative of these by it.
-    branches: Vec<(Weight, Tensor)>,
+    /// Each projection into the hidden units, and the derivative of these by it: rows one behind the other, in one tensor or more.
+    branches: Vec<(Weight, Vec<Tensor>)>,
 }
 
 impl MlpGradient {
+    /// From the weight out of the hidden units, as the forward pass has it, and for each projection into them its transposed
+    /// weight and the derivative of the units by it, `[S, F]` in one tensor or as several with rows that follow each other.
+    pub fn new(norm: NormAt, down: &Weight, branches: Vec<(Weight, Vec<Tensor>)>) -> Self {
+        MlpGradient { norm, down: down.transposed(), branches }
+    }
+
     /// Of `down(act(gate(n)) ∘ up(n))`, from the weights as the forward pass has them and `gate(n)`, `up(n)` `[S, F]` at the
     /// normed rows `n`.
     pub fn gated(
@@ -296,30 +302,34 @@ impl MlpGradient {
         [gate_x, up_x]: [&Tensor; 2],
     ) -> Result<Self> {
         let (d_gate, d_up) = gated_jacobian(act, gate_x, up_x)?;
-        let branches = vec![(gate.transposed(), d_gate), (up.transposed(), d_up)];
-        Ok(MlpGradient { norm, down: down.transposed(), branches })
+        let branches = vec![(gate.transposed(), vec![d_gate]), (up.transposed(), vec![d_up])];
+        Ok(MlpGradient::new(norm, down, branches))
     }
 
     /// Of `down(relu(up(n)))`, from the weights as the forward pass has them and `up(n)` `[S, F]` at the normed rows `n`.
     pub fn relu(norm: NormAt, down: &Weight, up: &Weight, up_x: &Tensor) -> Result<Self> {
         let d_up = up_x.gt(&up_x.zeros_like()?)?.to_dtype(up_x.dtype())?;
-        Ok(MlpGradient { norm, down: down.transposed(), branches: vec![(up.transposed(), d_up)] })
+        Ok(MlpGradient::new(norm, down, vec![(up.transposed(), vec![d_up])]))
     }
 
     /// Gradient with respect to rows `first..first + s` of `x`, for `dy` `[B, s, H]` of these rows.
     pub fn vjp(&self, dy: &Tensor, first: usize) -> Result<Tensor> {
         let s = dy.dim(1)?;
         let norm = self.norm.rows(first, s)?;
-        let derivatives = self.branches.iter().map(|(_, d)| d.narrow(0, first, s)).collect::<Result<Vec<_>>>()?;
+        let derivatives =
+            self.branches.iter().map(|(_, parts)| narrow_parts(parts, first, s)).collect::<Result<Vec<_>>>()?;
         macro_rules! on_panels {
             ($down:expr, $held:path) => {{
                 let (xs, ws, ds) = (Host::new(&norm.x)?, Host::new(&norm.w)?, Host::new(dy)?);
                 let norm = cpu::NormRows { x: xs.slice()?, w: ws.slice()?, eps: norm.eps };
-                let derivatives = derivatives.iter().map(Host::new).collect::<Result<Vec<_>>>()?;
+                let derivatives = derivatives.iter().map(|parts| hosts(parts)).collect::<Result<Vec<_>>>()?;
                 let mut branches = Vec::with_capacity(derivatives.len());
-                for ((weight, _), derivative) in self.branches.iter().zip(&derivatives) {
+                for ((weight, _), parts) in self.branches.iter().zip(&derivatives) {
                     match &weight.held {
-                        $held(panels) => branches.push((&**panels, derivative.slice()?)),
+                        $held(panels) => {
+                            let derivative = parts.iter().map(Host::slice).collect::<Result<_>>()?;
+                            branches.push(mlp::Branch { weight: panels, derivative });
+                        }
                         _ => candle_core::bail!("the weights of one network are held in unlike ways"),
                     }
                 }
@@ -333,15 +343,33 @@ impl MlpGradient {
             Held::Bf16(down) => on_panels!(down, Held::Bf16),
             Held::Tensor(_) => {
                 let d_hidden = self.down.linear(dy, None)?;
-                let mut parts =
-                    self.branches.iter().zip(&derivatives).map(|((weight, _), derivative)| {
-                        weight.linear(&composed::rows_mul(derivative, &d_hidden)?, None)
-                    });
+                let mut parts = self.branches.iter().zip(&derivatives).map(|((weight, _), parts)| {
+                    weight.linear(&composed::rows_mul(&Tensor::cat(parts, 0)?, &d_hidden)?, None)
+                });
                 let one = parts.next().unwrap_or_else(|| dy.zeros_like())?;
                 norm.vjp(&parts.try_fold(one, |sum, part| sum + part?)?, dy)
             }
         }
     }
+}
+
+fn hosts(tensors: &[Tensor]) -> Result<Vec<Host<'_>>> {
+    tensors.iter().map(Host::new).collect()
+}
+
+/// Rows `first..first + n` of rows that lie one behind the other in several tensors.
+fn narrow_parts(parts: &[Tensor], first: usize, n: usize) -> Result<Vec<Tensor>> {
+    let mut start = 0;
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        let end = start + part.dim(0)?;
+        let (from, to) = (first.clamp(start, end), (first + n).clamp(start, end));
+        if from < to {
+            out.push(part.narrow(0, from - start, to - from)?);
+        }
+        start = end;
+    }
+    Ok(out)
 }
 
 /// Rotates query and key heads of `[.., s, W]` rows by position (Su et al. 2021, arXiv:2104.09864), pairing element

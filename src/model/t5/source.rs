@@ -29,7 +29,7 @@ impl Source {
         let mut x = model.head().embed(ids)?;
         for block in model.encoder() {
             let y = block.forward(&x, &bias)?;
-            if keep == Keep::LayerInputs {
+            if keep >= Keep::LayerInputs {
                 rows.push(x);
             }
             x = y;
@@ -37,7 +37,7 @@ impl Source {
         let encoded = model.encoded(&x)?;
         let memories = model.decoder().iter().map(|block| block.memory(&encoded)).collect::<Result<_>>()?;
         rows.push(x);
-        Ok(Source { ids: ids.to_vec(), memories, rows: (keep == Keep::LayerInputs).then_some(rows) })
+        Ok(Source { ids: ids.to_vec(), memories, rows: (keep >= Keep::LayerInputs).then_some(rows) })
     }
 
     /// Whether this is the run of the source `ids` with at least what `keep` says.
