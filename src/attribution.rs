@@ -4,10 +4,10 @@
 //! `G_i = x_i ∘ ∂y_t/∂x_i`, where `x_i` is the embedding row of position `i` and `y_t` the target's probability, log-probability
 //! or logit. A large value says that the scalar is sensitive to that row; it does not say that the row caused the token.
 //!
-//! How it is computed: the blocks run once and only their inputs are kept. Then, from the last block to the first, each block
-//! is run again at its input ([`Block::linearize`](crate::model::block::Block::linearize)), the prompt's rows only if there was
-//! no room for what the first run worked out, and the gradients of all targets pass through it, a chunk of targets at a time.
-//! Rows a target cannot see are never computed.
+//! How it is computed: the blocks run once and their inputs are kept. Then, from the last block to the first, each block is run
+//! again at its input ([`Block::linearize`](crate::model::block::Block::linearize)) and the gradients of all targets pass through
+//! it, a chunk of targets at a time. Where there is room, what the prompt's rows became inside the blocks is kept too, and only
+//! the text's rows are run again. Rows a target cannot see are never computed.
 
 mod encoder_decoder;
 
