@@ -62,28 +62,32 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
             let keys = &keys[h / heads.group()];
             let values = Columns::<E>::new(&qkv[v..], s, d, width);
             let mut out = vec![E::Real::default(); s * d];
-            let mut probabilities = vec![E::Real::default(); if keep { s * s } else { TILE.min(s) * s }];
+            let mut probabilities = Scratch::<E::Real>::new(TILE.min(s) * s);
+            let mut kept = vec![E::Word::default(); if keep { s.div_ceil(E::PER_WORD) * s } else { 0 }];
             for start in (0..s).step_by(TILE) {
                 let end = (start + TILE).min(s);
-                let (rows, p_rows) = (end - start, if keep { start } else { 0 });
-                let p = &mut probabilities[p_rows * s..];
+                let rows = end - start;
+                let p = &mut probabilities[..rows * end];
                 let queries = Left::<E>::rows(&qkv[start * width + q..], rows, d, width);
-                product_within(&queries, keys.right().columns(0..end), p, s, false, Within::ResultUpTo(start));
+                product_within(&queries, keys.right().columns(0..end), p, end, false, Within::ResultUpTo(start));
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (i, row) in p.chunks_mut(s).take(rows).enumerate() {
-                            let visible = start + i + 1;
-                            softmax(&mut row[..visible], scale);
-                            row[visible..end].fill(E::Real::default());
+                        for (i, row) in p.chunks_exact_mut(end).enumerate() {
+                            let (seen, masked) = row.split_at_mut(start + i + 1);
+                            softmax(seen, scale);
+                            masked.fill(E::Real::default());
                         }
                     },
                 );
-                let p = Left::<E>::rows(p, rows, end, s);
+                if keep {
+                    E::put_column_words(p, end, &mut kept[start / E::PER_WORD * s..], s);
+                }
+                let p = Left::<E>::rows(p, rows, end, end);
                 let out = &mut out[start * d..];
                 product_within(&p, values.part(0..end, d).right(), out, d, false, Within::LeftUpTo(start));
             }
-            (out, keep.then(|| E::into_column_words(probabilities, s, s)))
+            (out, keep.then_some(kept))
         })
         .unzip();
 

@@ -36,17 +36,18 @@ pub(super) fn attention<E: Element>(
             let values = Columns::<E>::new(&kv[width + h * d..], n_k, d, 2 * width);
             let bias = bias.map(|bias| &bias[h * (n_q + n_k - 1)..][..n_q + n_k - 1]);
             let mut out = vec![E::Real::default(); n_q * d];
-            let mut probabilities = vec![E::Real::default(); if keep { n_q * n_k } else { TILE.min(n_q) * n_k }];
+            let mut probabilities = Scratch::<E::Real>::new(TILE.min(n_q) * n_k);
+            let mut kept = vec![E::Word::default(); if keep { n_q.div_ceil(E::PER_WORD) * n_k } else { 0 }];
             for start in (0..n_q).step_by(TILE) {
                 let end = (start + TILE).min(n_q);
                 let (rows, seen) = (end - start, shape.visible(end, n_k));
-                let p = &mut probabilities[if keep { start * n_k } else { 0 }..];
+                let p = &mut probabilities[..rows * seen];
                 let queries = Left::<E>::rows(&q[start * width + h * d..], rows, d, width);
-                product(&queries, keys.right().columns(0..seen), p, n_k, false);
+                product(&queries, keys.right().columns(0..seen), p, seen, false);
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (i, row) in p.chunks_mut(n_k).take(rows).enumerate() {
+                        for (i, row) in p.chunks_exact_mut(seen).enumerate() {
                             let visible = shape.visible(start + i + 1, n_k);
                             if let Some(bias) = bias {
                                 let bias = &bias[n_q - 1 - start - i..][..visible];
@@ -55,14 +56,17 @@ pub(super) fn attention<E: Element>(
                                 }
                             }
                             softmax(&mut row[..visible], one);
-                            row[visible..seen].fill(E::Real::default());
+                            row[visible..].fill(E::Real::default());
                         }
                     },
                 );
-                let p = Left::<E>::rows(p, rows, seen, n_k);
+                if keep {
+                    E::put_column_words(p, seen, &mut kept[start / E::PER_WORD * n_k..], n_k);
+                }
+                let p = Left::<E>::rows(p, rows, seen, seen);
                 product(&p, values.part(0..seen, d).right(), &mut out[start * d..], d, false);
             }
-            (out, keep.then(|| E::into_column_words(probabilities, n_q, n_k)))
+            (out, keep.then_some(kept))
         })
         .unzip();
 

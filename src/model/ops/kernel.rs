@@ -53,8 +53,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn scaled_words(x: &[Self::Real], factors: &[Self::Real], words: &mut [Self::Word]);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
     fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
-    /// The same for `x` `[rows, cols]`, to be kept.
-    fn into_column_words(x: Vec<Self::Real>, rows: usize, cols: usize) -> Vec<Self::Word>;
+    /// The same for `x` `[rows, cols]`, into the first columns of words `[rows / PER_WORD, stride]`.
+    fn put_column_words(x: &[Self::Real], cols: usize, words: &mut [Self::Word], stride: usize);
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
     /// Works a tile out with intrinsics; `false` where this processor has none for it.
@@ -103,8 +103,10 @@ macro_rules! whole_word {
             fn column_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
             }
-            fn into_column_words(x: Vec<$t>, _: usize, _: usize) -> Vec<$t> {
-                x
+            fn put_column_words(x: &[$t], cols: usize, words: &mut [$t], stride: usize) {
+                for (words, row) in words.chunks_mut(stride).zip(x.chunks_exact(cols)) {
+                    words[..cols].copy_from_slice(row);
+                }
             }
             #[inline(always)]
             fn multiply_add(acc: $t, a: $t, b: $t) -> $t {
@@ -207,8 +209,10 @@ impl Element for Bf16 {
         (Words::Scratch(words), cols)
     }
 
-    fn into_column_words(x: Vec<f32>, rows: usize, cols: usize) -> Vec<u32> {
-        Self::column_words(&x, rows, cols, cols).0.to_vec()
+    fn put_column_words(x: &[f32], cols: usize, words: &mut [u32], stride: usize) {
+        for (words, rows) in words.chunks_mut(stride).zip(x.chunks(2 * cols)) {
+            stacked_words(&rows[..cols], rows.get(cols..2 * cols), &mut words[..cols]);
+        }
     }
 
     #[inline(always)]
@@ -332,7 +336,7 @@ impl<'a, E: Element> Columns<'a, E> {
         Columns { words, steps: rows.div_ceil(E::PER_WORD), cols, stride }
     }
 
-    /// Of the words `[rows / PER_WORD, cols]` of a matrix, see [`Element::into_column_words`].
+    /// Of the words `[rows / PER_WORD, cols]` of a matrix, see [`Element::put_column_words`].
     pub(crate) fn of_words(words: &'a [E::Word], cols: usize) -> Self {
         Columns { words: Words::Lent(words), steps: words.len() / cols.max(1), cols, stride: cols }
     }
@@ -385,13 +389,12 @@ impl<E: Element> Packed<E> {
     pub(crate) fn of_rows(w: &[E::Real], outputs: usize, inputs: usize, stride: usize) -> Self {
         assert!(outputs == 0 || (outputs - 1) * stride + inputs <= w.len(), "matrix view out of bounds");
         let mut packed = Self::empty(inputs, outputs);
-        let steps = packed.steps();
         packed.for_panels(|j, panel| {
-            for (c, row) in (j * PANEL..outputs.min((j + 1) * PANEL)).enumerate() {
-                let row = &w[row * stride..][..inputs];
-                for p in 0..steps {
-                    let second = row.get(p * E::PER_WORD + 1).copied().unwrap_or_default();
-                    panel[p * PANEL + c] = E::word(row[p * E::PER_WORD], second);
+            let rows = j * PANEL..outputs.min((j + 1) * PANEL);
+            let (words, stride) = E::row_words(&w[rows.start * stride..], rows.len(), inputs, stride);
+            for (c, row) in words.chunks(stride.max(1)).take(rows.len()).enumerate() {
+                for (step, &word) in panel.chunks_exact_mut(PANEL).zip(row) {
+                    step[c] = word;
                 }
             }
         });
