@@ -49,6 +49,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn transposed(a: Self::Word, b: Self::Word) -> [Self::Word; 2];
     /// A matrix whose rows are reduced, as words; rows `stride` apart, the result's stride beside it.
     fn row_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
+    /// The words of one row.
+    fn put_row_words(x: &[Self::Real], words: &mut [Self::Word]);
     /// The words of `x ∘ factors`.
     fn scaled_words(x: &[Self::Real], factors: &[Self::Real], words: &mut [Self::Word]);
     /// A matrix whose columns are reduced, as `[rows / PER_WORD, cols]` words and their stride.
@@ -89,6 +91,9 @@ macro_rules! whole_word {
             }
             fn row_words(x: &[$t], _: usize, _: usize, stride: usize) -> (Words<'_, $t>, usize) {
                 (Words::Lent(x), stride)
+            }
+            fn put_row_words(x: &[$t], words: &mut [$t]) {
+                words.copy_from_slice(x);
             }
             fn scaled_words(x: &[$t], factors: &[$t], words: &mut [$t]) {
                 vectorised(
@@ -191,9 +196,13 @@ impl Element for Bf16 {
         let steps = cols.div_ceil(2);
         let mut words = Scratch::<u32>::new(rows * steps);
         for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
-            pair_words(&x[i * stride..][..cols], None, words);
+            Self::put_row_words(&x[i * stride..][..cols], words);
         }
         (Words::Scratch(words), steps)
+    }
+
+    fn put_row_words(x: &[f32], words: &mut [u32]) {
+        pair_words(x, None, words);
     }
 
     fn scaled_words(x: &[f32], factors: &[f32], words: &mut [u32]) {
@@ -288,20 +297,39 @@ impl<'a, E: Element> Left<'a, E> {
         Left { words, rows, steps: cols.div_ceil(E::PER_WORD), row_stride, step_stride: 1 }
     }
 
-    /// `x ∘ factors(row)`, for `x` `[rows, cols]`, reduced over its columns.
-    pub(crate) fn scaled_rows(x: &[E::Real], cols: usize, factors: impl Fn(usize) -> &'a [E::Real]) -> Self {
+    /// The rows of several matrices of `cols` columns, one behind the other, reduced over their columns.
+    pub(crate) fn rows_of_all(parts: &[&[E::Real]], cols: usize) -> Self {
+        let steps = cols.div_ceil(E::PER_WORD);
+        let rows = parts.iter().map(|part| part.len() / cols.max(1)).sum();
+        let mut words = Scratch::<E::Word>::new(rows * steps);
+        let all = parts.iter().flat_map(|part| part.chunks_exact(cols.max(1)));
+        for (x, words) in all.zip(words.chunks_exact_mut(steps.max(1))) {
+            E::put_row_words(x, words);
+        }
+        Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
+    }
+
+    /// `x ∘ factors(row % period)`, for `x` `[rows, cols]`, reduced over its columns.
+    pub(crate) fn scaled_rows(
+        x: &[E::Real],
+        cols: usize,
+        period: usize,
+        factors: impl Fn(usize) -> &'a [E::Real],
+    ) -> Self {
         let steps = cols.div_ceil(E::PER_WORD);
         let rows = x.len() / cols.max(1);
         let mut words = Scratch::<E::Word>::new(rows * steps);
         let mut next = if rows > 0 { factors(0) } else { &[] };
-        for (i, words) in words.chunks_exact_mut(steps.max(1)).enumerate() {
-            let factors_of_row = next;
-            if i + 1 < rows {
+        for row in 0..period.min(rows) {
+            let factors_of_row = &next[..cols];
+            if row + 1 < period.min(rows) {
                 // parts of rows that lie far apart, which the processor does not foresee
-                next = factors(i + 1);
+                next = factors(row + 1);
                 prefetch(&next[..cols]);
             }
-            E::scaled_words(&x[i * cols..][..cols], &factors_of_row[..cols], words);
+            for i in (row..rows).step_by(period) {
+                E::scaled_words(&x[i * cols..][..cols], factors_of_row, &mut words[i * steps..][..steps]);
+            }
         }
         Left { words: Words::Scratch(words), rows, steps, row_stride: steps, step_stride: 1 }
     }

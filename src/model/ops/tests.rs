@@ -254,6 +254,21 @@ fn a_networks_gradient_at_some_rows() {
     assert_near("some rows", &gradient.vjp(&some, 90).unwrap(), &want, 1e-15);
 }
 
+/// To the bit, however many targets share a tile; in several tiles, and with more targets than share one.
+#[test]
+fn a_targets_gradient_through_a_network_does_not_depend_on_its_neighbours() {
+    for (s, b) in [(131, 3), (5, 35)] {
+        let weights = mlp_weights(1).map(|w| Weight::new(&w, Precision::Full).unwrap());
+        let gradient = mlp(&noise(&[s, 37], 4, 1.0), &weights).unwrap().1;
+        let dy = noise(&[b, s, 37], 5, 1.0);
+        let all = gradient.vjp(&dy, 0).unwrap();
+        for t in 0..b {
+            let alone = gradient.vjp(&dy.narrow(0, t, 1).unwrap(), 0).unwrap();
+            assert_eq!(values(&all.narrow(0, t, 1).unwrap()), values(&alone), "target {t} of {b}");
+        }
+    }
+}
+
 #[test]
 fn a_projection_behind_a_norm() {
     for (s, b, seen) in SIZES {
