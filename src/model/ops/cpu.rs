@@ -157,11 +157,11 @@ pub(crate) fn gated<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> V
 pub(crate) fn gated_jacobian<T: Real>(act: Gate, gate: &[T], up: &[T], width: usize) -> (Vec<T>, Vec<T>) {
     let (c, d) = act.coefficients();
     let (c, d, three) = (T::from_f64(c), T::from_f64(d), T::from_f64(3.0));
-    let (mut d_gate, mut d_up) = (vec![T::zero(); gate.len()], vec![T::zero(); gate.len()]);
     let of_task = width * ROWS_PER_TASK;
-    let inputs = gate.par_chunks(of_task).zip(up.par_chunks(of_task));
-    d_gate.par_chunks_mut(of_task).zip(d_up.par_chunks_mut(of_task)).zip(inputs).for_each(
-        |((d_gate, d_up), (gate, up))| {
+    let write = |d_gate: &mut [MaybeUninit<T>], d_up: &mut [MaybeUninit<T>]| {
+        let inputs = gate.par_chunks(of_task).zip(up.par_chunks(of_task));
+        let outputs = d_gate.par_chunks_mut(of_task).zip(d_up.par_chunks_mut(of_task));
+        outputs.zip(inputs).for_each(|((d_gate, d_up), (gate, up))| {
             vectorised(
                 #[inline(always)]
                 || {
@@ -169,13 +169,17 @@ pub(crate) fn gated_jacobian<T: Real>(act: Gate, gate: &[T], up: &[T], width: us
                         let s = sigmoid(c * (x + d * x * x * x));
                         // σ(a) + x σ(a) (1 - σ(a)) a'
                         let slope = c * (T::one() + three * d * x * x);
-                        *d_gate = up * s * (T::one() + x * slope * (T::one() - s));
-                        *d_up = x * s;
+                        d_gate.write(up * s * (T::one() + x * slope * (T::one() - s)));
+                        d_up.write(x * s);
                     }
                 },
             );
-        },
-    );
+        });
+    };
+    assert_eq!(gate.len(), up.len(), "gate and up of unlike lengths");
+    let mut d_up = Vec::new();
+    // SAFETY: both results are as long as both inputs, whose chunks are written one for one.
+    let d_gate = unsafe { written(gate.len(), |d_gate| d_up = written(up.len(), |d_up| write(d_gate, d_up))) };
     (d_gate, d_up)
 }
 
