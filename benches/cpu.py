@@ -51,6 +51,8 @@ from peers import LlamaCpp, Transformers, exact_matrix  # noqa: E402
 from program import Veridiff, gigabytes, machine, read_samples, shuffled  # noqa: E402
 
 PARTS = ("attribution", "scoring", "cost")
+# Settings of the threads of torch and llama.cpp begin like this; a fair comparison has none.
+THREAD_SETTINGS = ("OMP_", "GOMP_", "KMP_", "MKL_")
 STEP_NAMES = ("logprob", "logit", "probability", "entropy")
 # Mean log-probabilities of a row in bf16 and in llama.cpp's 8-bit products; a wrong token or position moves them more.
 LOOSE_ATOL = {"bf16": 0.1, "llama.cpp": 0.25}
@@ -437,6 +439,8 @@ def main():
     figures = {
         "machine": machine(), "threads": args.threads, "load_average_at_start": os.getloadavg()[0], "seed": args.seed,
         "versions": {"torch": torch.__version__},
+        # OMP_WAIT_POLICY=PASSIVE, for one, costs Inseq a sixth and more
+        "environment": {name: value for name, value in os.environ.items() if name.startswith(THREAD_SETTINGS)},
     }
     tables = []
     if "attribution" in args.parts:
@@ -456,6 +460,8 @@ def main():
     figures["matmul"] = peaks.turns
     load = figures["load_average_at_start"]
     print(f"{figures['machine']}, {args.threads} threads, load average at the start {load:.1f}")
+    for name, value in figures["environment"].items():
+        print(f"under {name}={value}")
     peaks.print()
     figures["tables"] = {part: table(figures[part]) for part, table in tables}
     if "attribution" in args.parts:
