@@ -30,10 +30,17 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "tests" / "reference"))
 
+import os  # noqa: E402
+
+# Settings of the threads of torch and llama.cpp, before a library adds its own; a fair comparison has none.
+# OMP_WAIT_POLICY=PASSIVE, for one, costs Inseq a sixth and more.
+THREAD_SETTINGS = {
+    name: value for name, value in os.environ.items() if name.startswith(("OMP_", "GOMP_", "KMP_", "MKL_"))
+}
+
 import argparse  # noqa: E402
 import functools  # noqa: E402
 import json  # noqa: E402
-import os  # noqa: E402
 import resource  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
@@ -51,8 +58,6 @@ from peers import LlamaCpp, Transformers, exact_matrix  # noqa: E402
 from program import Veridiff, gigabytes, machine, read_samples, shuffled  # noqa: E402
 
 PARTS = ("attribution", "scoring", "cost")
-# Settings of the threads of torch and llama.cpp begin like this; a fair comparison has none.
-THREAD_SETTINGS = ("OMP_", "GOMP_", "KMP_", "MKL_")
 STEP_NAMES = ("logprob", "logit", "probability", "entropy")
 # Mean log-probabilities of a row in bf16 and in llama.cpp's 8-bit products; a wrong token or position moves them more.
 LOOSE_ATOL = {"bf16": 0.1, "llama.cpp": 0.25}
@@ -439,8 +444,7 @@ def main():
     figures = {
         "machine": machine(), "threads": args.threads, "load_average_at_start": os.getloadavg()[0], "seed": args.seed,
         "versions": {"torch": torch.__version__},
-        # OMP_WAIT_POLICY=PASSIVE, for one, costs Inseq a sixth and more
-        "environment": {name: value for name, value in os.environ.items() if name.startswith(THREAD_SETTINGS)},
+        "environment": THREAD_SETTINGS,
     }
     tables = []
     if "attribution" in args.parts:
