@@ -2,7 +2,8 @@
 //!
 //! On the CPU in f32 and f64 they are kernels of our own over slices (`cpu`, `attention`, `mlp`, all on the products of
 //! `kernel`); on any other device or dtype they are compositions of candle operations (`composed`) with the same
-//! meaning, which on CUDA devices use kernels of our own (`fused`) between the matrix products. A block never knows which, nor in which [`Precision`] products are worked out.
+//! meaning, which on CUDA devices use kernels of our own (`fused`) between the matrix products. A block never knows which,
+//! nor in which [`Precision`] products are worked out.
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
 
