@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use candle_core::{DType, Device};
 use shapes::products;
-use veridiff::attribution::{AttributedFn, attribute};
+use veridiff_engine::reading::attribution::{AttributedFn, attribute};
 
 /// The program's allocator; the system's gives large buffers back and pays for their pages again.
 #[global_allocator]

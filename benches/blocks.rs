@@ -15,9 +15,9 @@ use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
 use criterion::{Criterion, Throughput};
 use shapes::RandomWeights;
-use veridiff::model::{
+use veridiff_engine::{
+    architectures::config::Config,
     block::{Block, Rotary},
-    config::Config,
     ops::{Precision, has_bf16_products},
 };
 

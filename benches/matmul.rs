@@ -10,7 +10,7 @@ mod shapes;
 
 use serde_json::{Map, Value, json};
 use shapes::products;
-use veridiff::model::ops::{Precision, has_bf16_products};
+use veridiff_engine::ops::{Precision, has_bf16_products};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

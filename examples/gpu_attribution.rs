@@ -33,15 +33,15 @@ use candle_core::{DType, Device, Tensor};
 use clap::Parser;
 use serde_json::{Value, json};
 use shapes::{Operations, llama_8b, random_decoder, smollm2_135m, some_ids};
-use veridiff::{
-    attribution::{AttributedFn, Attribution, Fold, attribute},
-    model::{
-        config::Config,
-        decoder::Decoder,
-        ops::{self, Gate, MlpGradient, NormAt, Weight},
-        source::{ResolveOptions, resolve},
+use veridiff_engine::{
+    architectures::config::Config,
+    decoder::Decoder,
+    files::source::{ResolveOptions, resolve},
+    ops::{self, Gate, MlpGradient, NormAt, Weight},
+    reading::{
+        attribution::{AttributedFn, Attribution, Fold, attribute},
+        scores::step_scores,
     },
-    uncertainty::step_scores,
 };
 
 #[derive(Debug, Parser)]

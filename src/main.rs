@@ -1,4 +1,6 @@
-//! The `veridiff` program: everything is in the library's [`veridiff::cli`].
+//! The `veridiff` program. A verb parses, calls the library and prints.
+
+mod verbs;
 
 use std::{
     ffi::{OsString, c_long},
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
     // Where the environment sets MIMALLOC_PURGE_DELAY, that counts.
     // SAFETY: the allocator writes a number to a table of its own.
     unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, purge_delay_ms(std::env::args_os())) };
-    veridiff::cli::main()
+    verbs::main()
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ use std::{
 
 use assert_cmd::Command;
 use sha2::{Digest, Sha256};
-use veridiff::model::{
+use veridiff_engine::{
     ModelError,
-    cards::Package,
-    fetch::{self, FetchOptions},
+    files::{
+        cards::Package,
+        fetch::{self, FetchOptions},
+    },
 };
 
 fn sha256(bytes: &[u8]) -> String {

@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use veridiff::table::Table;
+use veridiff_table::Table;
 
 /// Both sides rank the same doubles, so that areas under curves are equal but for the last division.
 const BOUND: f64 = 1e-9;

@@ -4,8 +4,8 @@
 
 use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
-use veridiff::model::{
-    config::{Architecture, Config, Rope, RopeScaling},
+use veridiff_engine::{
+    architectures::config::{Architecture, Config, Rope, RopeScaling},
     decoder::Decoder,
     ops::Precision,
 };

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use candle_core::{Device, Result, Tensor};
-use veridiff::model::{
-    config::Config,
+use veridiff_engine::{
+    architectures::config::Config,
     ops::{Precision, Weight},
 };
 

@@ -8,7 +8,7 @@ use candle_core::{
     safetensors,
 };
 use serde_json::Value;
-use veridiff::table::Table;
+use veridiff_table::Table;
 
 use super::{DEMO, Desk, fixture, sample};
 

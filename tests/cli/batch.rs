@@ -3,7 +3,7 @@
 use std::{fs, process::Stdio};
 
 use serde_json::Value;
-use veridiff::table::{Groups, Journal, Table};
+use veridiff_table::{Groups, Journal, Table};
 
 use super::{DEMO, Desk, Run, fixture, sample};
 

@@ -7,6 +7,7 @@ mod check;
 mod encoder_decoder;
 mod evidence;
 mod explain;
+mod merge;
 mod references;
 mod report;
 mod resume;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use veridiff::table::Table;
+use veridiff_table::Table;
 
 use super::{Desk, fixture};
 

@@ -9,19 +9,19 @@ use std::{
 
 use candle_core::{DType, Device};
 use serde::{Deserialize, Deserializer};
-use veridiff::{
-    aggregate::{TargetRule, aggregate},
-    attribution::{AttributedFn, Attribution, Fold, Matrix, attribute},
-    model::{
-        decoder::Decoder,
-        source::{ResolveOptions, resolve},
+use veridiff_core::families::aggregate::{TargetRule, aggregate};
+use veridiff_engine::{
+    decoder::Decoder,
+    files::source::{ResolveOptions, resolve},
+    reading::{
+        attribution::{AttributedFn, Attribution, Fold, Matrix, attribute},
+        scores::StepScores,
     },
-    uncertainty::StepScores,
 };
 
 /// A folder under `tests/fixtures`.
 pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
 }
 
 /// A matrix as the reference writes it.

@@ -1,0 +1,176 @@
+//! Labels by people: which samples to look at, the core paper's decision tree, one file an annotator, how far annotators
+//! agree, and how often each outcome is.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `tree.rs` | the questions, the outcomes, the walk between them |
+//! | `sampling.rs` | how many samples a margin of error needs, and the seeded draw |
+//! | `session.rs` | one sitting: which sample is open, what a key does |
+//! | `record.rs` | the annotation file |
+//! | `agreement.rs` | Cohen's kappa, disagreements |
+//! | `settle.rs` | several annotators' answers to one, back into samples |
+//! | `prevalence.rs` | shares of the outcomes |
+//!
+//! Nothing here reads keys or prints: `report::annotation` draws and the verbs `annotate`, `agree` and `prevalence` do the rest.
+
+mod agreement;
+mod prevalence;
+mod record;
+mod sampling;
+mod session;
+mod settle;
+mod tree;
+
+use std::path::PathBuf;
+
+pub use agreement::{Disagreement, Kappa, Level, LevelAgreement, PairAgreement, cohen_kappa, pair_agreement};
+pub use prevalence::{GeneratorPrevalence, Share, TaskPrevalence, TypeShare, Who, prevalence};
+pub use record::{Annotation, AnnotationFile, Annotations, fingerprint};
+pub use sampling::{Draw, Drawn, Size, Stratum, draw, sample_size};
+pub use session::{Pressed, Session};
+pub use settle::{LabelCount, OtherTexts, SettledSample, Settlement, put_labels, settle};
+pub use tree::{ByTask, Category, Choice, Outcome, Question, RULES, TREE, Walk};
+
+/// Annotation files for tests.
+#[cfg(test)]
+mod fixtures {
+    use std::{collections::BTreeMap, path::PathBuf};
+
+    use super::{Annotation, Annotations, Outcome, fingerprint};
+    use veridiff_text::sample::{Sample, Task};
+
+    /// The diff that all samples of these files have; their text is their id.
+    pub const DIFF: &str = "+x";
+
+    /// An annotator's file of answers: round, id, outcome.
+    pub fn file(name: &str, answers: &[(u32, &str, Outcome)]) -> Annotations {
+        let answer = |&(round, id, outcome): &(u32, &str, Outcome)| Annotation {
+            annotator: name.into(),
+            round,
+            id: id.into(),
+            outcome,
+            answers: BTreeMap::new(),
+            note: None,
+            task: Task::Review,
+            generator: None,
+            texts: fingerprint(&Sample::new(id, DIFF, id)),
+            seconds: 0.0,
+        };
+        Annotations { path: PathBuf::new(), annotator: name.into(), answers: answers.iter().map(answer).collect() }
+    }
+}
+
+/// What can go wrong with samples to annotate and with annotation files. Lines are 1-based.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnnotationError {
+    /// There are no samples to draw from, or none is asked for.
+    #[error("there is no sample to annotate")]
+    NoSamples,
+    /// A confidence or margin that is not a share.
+    #[error("the {what} is {value}, expected a number above 0 and below 1")]
+    Share {
+        /// `confidence` or `margin`.
+        what: &'static str,
+        /// What was asked for.
+        value: f64,
+    },
+    /// A column to draw by that no sample has.
+    #[error("no sample has the key `{column}` to draw by")]
+    Column {
+        /// What was asked for.
+        column: String,
+        /// The keys there are.
+        known: Vec<String>,
+    },
+    /// A round for which the rounds before left nothing.
+    #[error("round {round} has no samples: rounds of this size are through all {n_samples} before it")]
+    RoundPastEnd {
+        /// What was asked for.
+        round: u32,
+        /// Samples in the input.
+        n_samples: usize,
+    },
+    /// A file cannot be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A device or a folder.
+    #[error("`{path}` is not a regular file")]
+    NotAFile {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// Another process holds the file.
+    #[error("`{path}` is open in another `annotate`")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line that is no answer.
+    #[error("`{path}`, line {line}: not an annotation")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The file is somebody else's.
+    #[error("`{path}` holds the answers of `{found}`, not of `{wanted}`")]
+    OtherAnnotator {
+        /// The file.
+        path: PathBuf,
+        /// Whose answers are in it.
+        found: String,
+        /// Who wants to go on.
+        wanted: String,
+    },
+    /// Two names in one file.
+    #[error("`{path}`, line {line}: an answer of `{second}` among those of `{first}`")]
+    TwoAnnotators {
+        /// The file.
+        path: PathBuf,
+        /// Whose answers come first.
+        first: String,
+        /// The other name.
+        second: String,
+        /// Which line.
+        line: usize,
+    },
+}
+
+impl AnnotationError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        use AnnotationError::*;
+        match self {
+            Share { .. } => Some("95% within 5 points is `--confidence 0.95 --margin 0.05`".into()),
+            Column { known, .. } => {
+                Some(format!("keys: {}", known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")))
+            }
+            RoundPastEnd { .. } => Some("choose an earlier round, a smaller `--size`, or another `--seed`".into()),
+            Busy { .. } => Some("finish there first, or give each annotator a file of their own".into()),
+            Line { .. } | NotAFile { .. } => {
+                Some("annotation files are written by `veridiff annotate --output`".into())
+            }
+            OtherAnnotator { .. } | TwoAnnotators { .. } => {
+                Some("one annotator a file: give each a `--output` of their own".into())
+            }
+            NoSamples | Read { .. } | Write { .. } => None,
+        }
+    }
+}

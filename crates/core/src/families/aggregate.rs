@@ -1,0 +1,128 @@
+//! Attribution by where it flows from: the whole source, its changed and unchanged tokens, and the text itself.
+
+pub mod lines;
+
+use veridiff_engine::reading::attribution::Matrix;
+use veridiff_text::named;
+
+/// The core paper's attribution scores of one sample (Eq. 3-6): means over the T targets of the largest entry in a set of
+/// positions. The largest entry of an empty set counts as zero.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Aggregates {
+    /// SourceAttr: over all prompt positions.
+    pub source: f64,
+    /// TargetAttr: over earlier response tokens, by the [`TargetRule`]; `None` if no target counts.
+    pub target: Option<f64>,
+    /// ChangedAttr: over tokens on added or removed lines.
+    pub changed: f64,
+    /// UnchangedAttr: over all other prompt positions.
+    pub unchanged: f64,
+    /// SourceAttr over the diff's tokens only.
+    pub source_diff: f64,
+    /// UnchangedAttr over the diff's tokens only.
+    pub unchanged_diff: f64,
+}
+
+/// Whether an encoder-decoder's start token is an earlier token of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartRow {
+    /// It is not: nothing generated it.
+    #[default]
+    Exclude,
+    /// It is, as in Inseq's matrix.
+    Include,
+}
+
+/// What becomes of a target without earlier tokens, which the first one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstTarget {
+    /// It counts as zero.
+    #[default]
+    Zero,
+    /// It is left out of the mean.
+    Skip,
+}
+
+named!(StartRow, "start row", "exclude" => Exclude, "include" => Include);
+named!(FirstTarget, "treatment of the first target", "zero" => Zero, "skip" => Skip);
+
+/// How TargetAttr is taken where Eq. 6 leaves it open (specification, section 6, questions 7 and 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TargetRule {
+    /// Which tokens are earlier ones.
+    pub start_row: StartRow,
+    /// Which targets count.
+    pub first_target: FirstTarget,
+}
+
+/// Aggregates `matrix`; `changed` and `in_diff` say of each of the N prompt tokens whether it is in a changed line and whether
+/// it belongs to the diff.
+pub fn aggregate(matrix: &Matrix, changed: &[bool], in_diff: &[bool], rule: TargetRule) -> Aggregates {
+    let n = matrix.n_prompt;
+    let mut sums = Aggregates::default();
+    let (mut target, mut n_with_target) = (0.0, 0_usize);
+    for (t, column) in matrix.columns.iter().enumerate() {
+        let (source, earlier) = column.split_at(n);
+        let largest = |keep: &dyn Fn(usize) -> bool| {
+            let kept = source.iter().enumerate().filter(|&(i, _)| keep(i)).map(|(_, &v)| v);
+            kept.reduce(f64::max).unwrap_or(0.0)
+        };
+        sums.source += largest(&|_| true);
+        sums.changed += largest(&|i| changed[i]);
+        sums.unchanged += largest(&|i| !changed[i]);
+        sums.source_diff += largest(&|i| in_diff[i]);
+        sums.unchanged_diff += largest(&|i| in_diff[i] && !changed[i]);
+        let start = matrix.start.get(t).filter(|_| rule.start_row == StartRow::Include);
+        let of_text = earlier.iter().chain(start).copied().reduce(f64::max);
+        target += of_text.unwrap_or(0.0);
+        n_with_target += usize::from(of_text.is_some() || rule.first_target == FirstTarget::Zero);
+    }
+    let t = matrix.columns.len().max(1) as f64;
+    Aggregates {
+        source: sums.source / t,
+        target: (n_with_target > 0).then(|| target / n_with_target as f64),
+        changed: sums.changed / t,
+        unchanged: sums.unchanged / t,
+        source_diff: sums.source_diff / t,
+        unchanged_diff: sums.unchanged_diff / t,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_hand() {
+        let matrix =
+            Matrix { n_prompt: 3, columns: vec![vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.2, 0.2]], start: Vec::new() };
+        let of = |matrix: &Matrix, rule| aggregate(matrix, &[false, true, false], &[false, true, true], rule);
+        let got = of(&matrix, TargetRule::default());
+        let want = Aggregates {
+            source: (0.6 + 0.5) / 2.0,
+            target: Some((0.0 + 0.2) / 2.0),
+            changed: (0.6 + 0.1) / 2.0,
+            unchanged: (0.3 + 0.5) / 2.0,
+            source_diff: (0.6 + 0.2) / 2.0,
+            unchanged_diff: (0.3 + 0.2) / 2.0,
+        };
+        assert_eq!(got, want);
+
+        let skip = TargetRule { first_target: FirstTarget::Skip, ..TargetRule::default() };
+        assert_eq!(of(&matrix, skip), Aggregates { target: Some(0.2), ..want });
+        let one = Matrix { columns: matrix.columns[..1].to_vec(), ..matrix.clone() };
+        assert_eq!((of(&one, skip).target, of(&one, TargetRule::default()).target), (None, Some(0.0)));
+        // the decoder's start is an earlier token of every target, so that none is left out
+        let with_start = Matrix { start: vec![0.5, 0.1], ..matrix };
+        let include = TargetRule { start_row: StartRow::Include, ..skip };
+        assert_eq!(of(&with_start, include), Aggregates { target: Some((0.5 + 0.2) / 2.0), ..want });
+        assert_eq!(of(&with_start, TargetRule::default()), want);
+    }
+
+    #[test]
+    fn signed_entries_of_one_sign_keep_their_largest() {
+        let matrix = Matrix { n_prompt: 2, columns: vec![vec![-0.4, -0.1]], start: Vec::new() };
+        let got = aggregate(&matrix, &[true, false], &[true, true], TargetRule::default());
+        assert_eq!((got.source, got.changed, got.unchanged, got.target), (-0.1, -0.4, -0.1, Some(0.0)));
+    }
+}

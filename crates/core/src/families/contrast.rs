@@ -1,0 +1,167 @@
+//! How the scores of a text change when something is taken out of the diff.
+//!
+//! A text that is about the change loses probability without it; a text that would fit any change does not. The text's tokens
+//! stay the same, only the prompt before them is another: without any diff, without the changed lines, or with the file as it
+//! was or is now. Pointwise mutual information between diff and text is the first of them (log-probability, summed).
+
+use crate::families::shape::{TokenClass, deviation, mean, mean_of, quantile, windows};
+use veridiff_engine::reading::scores::StepScores;
+use veridiff_text::diff::{Diff, LineKind};
+
+/// What is left of the diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Nothing.
+    NoDiff,
+    /// The unchanged lines: the change is cut out.
+    Unchanged,
+    /// The file as it was: the change is undone.
+    Old,
+    /// The file as it is now: what was before is not shown.
+    New,
+}
+
+impl Side {
+    /// Every side.
+    pub const ALL: [Side; 4] = [Side::NoDiff, Side::Unchanged, Side::Old, Side::New];
+
+    /// What is left of a diff of which the first `kept` bytes were read. Lines of the old or the new file stand as unchanged
+    /// ones: with a blank for their marker.
+    pub fn of(self, diff: &Diff, kept: usize) -> String {
+        let mut text = String::new();
+        for line in diff.lines().iter().filter(|line| line.span.start < kept) {
+            let written = &diff.text()[line.span.start..line.span.end.min(kept)];
+            let stays = match (self, line.kind) {
+                (Side::NoDiff, _) => false,
+                (_, LineKind::Context | LineKind::Header) => {
+                    text.push_str(written);
+                    text.push('\n');
+                    continue;
+                }
+                (Side::Old, LineKind::Removed) | (Side::New, LineKind::Added) => true,
+                _ => false,
+            };
+            if stays {
+                text.push(' ');
+                text.push_str(written.get(1..).unwrap_or_default());
+                text.push('\n');
+            }
+        }
+        // the diff that was read may end without a line feed; its sides then do too
+        if !diff.text()[..kept.min(diff.text().len())].ends_with('\n') {
+            text.pop();
+        }
+        text
+    }
+}
+
+/// How the scores change from one side to the whole diff: positive where the whole diff gives more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Mean change in log-probability.
+    pub logprob: f64,
+    /// Its tenth percentile.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+    /// Its standard deviation.
+    pub spread: f64,
+    /// Share of the tokens that gain [`GAIN`] or more.
+    pub gain: f64,
+    /// Mean over content words and names; over all tokens where there are none.
+    pub content: f64,
+    /// The largest mean over some tokens in a row.
+    pub window: f64,
+    /// Share of the text's surprise without that is gone with the diff: 1 minus the ratio of the mean log-probabilities.
+    pub explained: f64,
+    /// Mean change in the raw logit.
+    pub logit: f64,
+    /// Mean change in entropy.
+    pub entropy: f64,
+}
+
+/// A change in log-probability that counts as one, in nats.
+pub const GAIN: f64 = 0.1;
+
+impl Change {
+    /// From the scores `without` to those with the whole diff; `None` without tokens.
+    pub fn new(with: &StepScores, without: &StepScores, classes: &[TokenClass]) -> Option<Self> {
+        let difference =
+            |with: &[f64], without: &[f64]| with.iter().zip(without).map(|(a, b)| a - b).collect::<Vec<f64>>();
+        let logprob = difference(&with.logprob, &without.logprob);
+        let average = mean(logprob.iter().copied())?;
+        let surprise = -mean(without.logprob.iter().copied())?;
+        let all = |values: Vec<f64>| mean(values).unwrap_or(0.0);
+        Some(Change {
+            logprob: average,
+            least: quantile(&logprob, 0.1),
+            most: logprob.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            spread: deviation(&logprob),
+            gain: mean(logprob.iter().map(|&change| f64::from(u8::from(change >= GAIN)))).unwrap_or(0.0),
+            content: mean_of(&logprob, classes, |class| class != TokenClass::Filler),
+            window: windows(&logprob).fold(f64::NEG_INFINITY, f64::max),
+            explained: if surprise > 0.0 { average / surprise } else { 0.0 },
+            logit: all(difference(&with.logit, &without.logit)),
+            entropy: all(difference(&with.entropy, &without.entropy)),
+        })
+    }
+}
+
+/// The changes of one text, for each side that was looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Contrast {
+    changes: Vec<(Side, Change)>,
+}
+
+impl Contrast {
+    /// The change from each side's scores to those with the whole diff.
+    pub fn new(with: &StepScores, sides: &[(Side, StepScores)], classes: &[TokenClass]) -> Self {
+        let change = |(side, without): &(Side, StepScores)| Some((*side, Change::new(with, without, classes)?));
+        Contrast { changes: sides.iter().filter_map(change).collect() }
+    }
+
+    /// The change from a side.
+    pub fn of(&self, side: Side) -> Option<&Change> {
+        self.changes.iter().find(|(known, _)| *known == side).map(|(_, change)| change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_of_a_diff() {
+        let text = "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n-b\n+c\n d";
+        let diff = Diff::parse(text).unwrap();
+        let of = |side: Side| side.of(&diff, text.len());
+        assert_eq!(of(Side::NoDiff), "");
+        assert_eq!(of(Side::Unchanged), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n d");
+        assert_eq!(of(Side::Old), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n b\n d");
+        assert_eq!(of(Side::New), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n c\n d");
+        // a diff that was cut has sides that are cut there too
+        let cut = text.find("+c").unwrap() + 1;
+        assert_eq!(Side::New.of(&diff, cut), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n ");
+        assert_eq!(Side::Old.of(&diff, 0), "");
+        let ends = Diff::parse("+é\n-ü\n").unwrap();
+        assert_eq!((Side::New.of(&ends, 99), Side::Unchanged.of(&ends, 99)), (" é\n".into(), String::new()));
+    }
+
+    #[test]
+    fn changes_by_hand() {
+        let scores = |logprob: [f64; 2], logit: [f64; 2], entropy: [f64; 2]| StepScores {
+            logprob: logprob.to_vec(),
+            logit: logit.to_vec(),
+            probability: vec![0.0; 2],
+            entropy: entropy.to_vec(),
+        };
+        let with = scores([-1.0, -2.0], [3.0, 5.0], [1.0, 1.0]);
+        let without = scores([-4.0, -2.0], [2.0, 2.0], [2.0, 4.0]);
+        let contrast = Contrast::new(&with, &[(Side::Old, without)], &[TokenClass::Filler, TokenClass::Name]);
+        let change = *contrast.of(Side::Old).unwrap();
+        assert_eq!((change.logprob, change.most, change.gain, change.content), (1.5, 3.0, 0.5, 0.0));
+        assert_eq!((change.logit, change.entropy, change.explained, change.spread), (2.0, -2.0, 0.5, 1.5));
+        assert!((change.least - 0.3).abs() < 1e-12 && change.window == 1.5);
+        assert_eq!(contrast.of(Side::New), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! From a change and a text to features, a verdict and its evidence.
+//!
+//! ```text
+//!  diff + text ──► prompt ──► tokens ──► model ──► uncertainty ─┐
+//!  (sample)        (template)  (segment,   │                    ├─► features ──► table ──► detector ──► report
+//!                               line kind) └─────► attribution ─┘
+//!                                                  └► aggregate
+//! ```
+//!
+//! Dependencies point down that line. Nothing here prints, and nothing knows a command line.
+
+pub mod annotation;
+pub mod error;
+pub mod families;
+pub mod gate;
+pub mod preset;
+pub mod run;
+pub mod scorer;
+pub mod self_check;
+pub mod tokens;
+
+pub use error::{Error, Result};

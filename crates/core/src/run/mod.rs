@@ -1,0 +1,3 @@
+//! Running over many samples.
+
+pub mod batch;

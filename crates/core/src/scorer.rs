@@ -1,0 +1,584 @@
+//! A loaded model that turns a diff and a text into numbers: the pipeline from text to features, for one sample.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use candle_core::{DType, Device};
+use serde_json::Value;
+use tokenizers::Tokenizer;
+
+use crate::{
+    Error, Result,
+    families::{
+        aggregate::{Aggregates, TargetRule, aggregate, lines::LineShape},
+        catalogue::{Family, FeatureSet, Measured},
+        contrast::{Contrast, Side},
+        shape::{Shape, TokenClass, classes},
+    },
+    tokens::{
+        ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair, encode_pair_prompt,
+        encode_prompt,
+    },
+};
+use veridiff_engine::{
+    files::{
+        source::{Layout, ModelFiles},
+        tokenizer,
+    },
+    language::{LanguageModel, ModelConfig, Prompt},
+    ops::Precision,
+    past::Keep,
+    plan::{Footprint, Lengths, Limits, PlanError},
+    reading::{
+        attribution::{AttributedFn, Denominator, Fold, Matrix, attribute_about},
+        scores::{StepScores, scores_about, scores_and_ranks_about},
+    },
+};
+use veridiff_table::Row;
+use veridiff_text::{
+    diff::Diff,
+    grounding::Evidence,
+    named,
+    prompt::{CCT5, MARKERS, Template},
+    sample::{Sample, Task},
+};
+
+/// Which tokens of a text are targets (specification, section 6, question 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Targets {
+    /// All that the tokenizer gives: for an encoder-decoder with the special tokens around the text, else without an end.
+    #[default]
+    All,
+    /// Without the special tokens around an encoder-decoder's text, which are read all the same.
+    NoSpecial,
+    /// All, and a decoder-only model's token for the end behind them; an encoder-decoder's text has one already.
+    AppendEos,
+}
+
+named!(Targets, "choice of targets", "all" => All, "no-special" => NoSpecial, "append-eos" => AppendEos);
+
+/// What is computed, and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Which features.
+    pub features: FeatureSet,
+    /// The scalar that attribution explains.
+    pub attributed_fn: AttributedFn,
+    /// How a gradient vector becomes a number.
+    pub fold: Fold,
+    /// Whether each column of the matrix is divided by its L1 sum.
+    pub normalize: bool,
+    /// The prompt; where absent by the sample's task, for an encoder-decoder the one it was trained on.
+    pub template: Option<Template>,
+    /// Which tokens the means are over.
+    pub targets: Targets,
+    /// What an encoder-decoder's normalised columns are divided by.
+    pub denominator: Denominator,
+    /// How the attribution to earlier tokens of the text is aggregated.
+    pub target_rule: TargetRule,
+    /// Token budget and token rules.
+    pub encode: EncodeOptions,
+    /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
+    pub max_memory: Option<u64>,
+}
+
+impl Default for Settings {
+    /// The core paper's: probability, L2, normalised, the built-in prompt of the task.
+    fn default() -> Self {
+        Settings {
+            features: FeatureSet::default(),
+            attributed_fn: AttributedFn::Probability,
+            fold: Fold::L2,
+            normalize: true,
+            template: None,
+            targets: Targets::default(),
+            denominator: Denominator::default(),
+            target_rule: TargetRule::default(),
+            encode: EncodeOptions::default(),
+            max_memory: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Which tokens of the response the means are over.
+    fn counted(&self, encoding: &Encoding) -> Vec<bool> {
+        let of_response = encoding.segments[encoding.n_prompt..].iter();
+        of_response.map(|&segment| !(self.targets == Targets::NoSpecial && segment == Segment::Special)).collect()
+    }
+
+    /// The settings as the metadata of a table.
+    pub fn provenance(&self) -> BTreeMap<String, String> {
+        let templates: Vec<Template> = match &self.template {
+            Some(template) => vec![template.clone()],
+            None => Task::ALL.into_iter().map(Template::for_task).collect(),
+        };
+        let join = |of: fn(&Template) -> String| templates.iter().map(of).collect::<Vec<_>>().join(",");
+        let mut provenance: BTreeMap<String, String> = [
+            ("program", "veridiff".to_owned()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("features", self.features.names().collect::<Vec<_>>().join(",")),
+            ("template", join(|t| t.name().to_owned())),
+            ("template_sha256", join(Template::hash)),
+            ("max_tokens", self.encode.max_tokens.map_or("model".to_owned(), |n| n.to_string())),
+            ("parse_special", self.encode.parse_special.to_string()),
+            ("targets", self.targets.to_string()),
+            ("changed_rule", changed_rule(self.encode.changed)),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into();
+        if self.encode.message_prefix {
+            provenance.insert("message_prefix".into(), "true".into());
+        }
+        if self.features.needs_attribution() {
+            provenance.insert("attribution_method".into(), "input_x_gradient".into());
+            provenance.insert("attributed_fn".into(), self.attributed_fn.to_string());
+            provenance.insert("fold".into(), self.fold.to_string());
+            provenance.insert("normalize".into(), self.normalize.to_string());
+            provenance.insert("denominator".into(), self.denominator.to_string());
+            provenance.insert("start_row".into(), self.target_rule.start_row.to_string());
+            provenance.insert("first_target".into(), self.target_rule.first_target.to_string());
+            provenance.insert("scope".into(), "prompt; columns ending in _diff: diff".into());
+            // how many targets go together follows from it, and with that the rounding of their gradients
+            if let Some(bytes) = self.max_memory {
+                provenance.insert("max_memory".into(), bytes.to_string());
+            }
+        }
+        provenance
+    }
+}
+
+/// The rule's name in metadata.
+fn changed_rule(rule: ChangedRule) -> String {
+    if rule == ChangedRule::default() { "default".to_owned() } else { format!("{rule:?}") }
+}
+
+/// A model ready to score.
+#[derive(Debug)]
+pub struct Scorer {
+    /// Suffix of its columns.
+    pub name: String,
+    /// Differentiable model.
+    pub model: LanguageModel,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The prompt that an encoder-decoder was trained on.
+    own_template: Option<Template>,
+    /// The token for the end of a text.
+    eos: Option<u32>,
+    provenance: BTreeMap<String, String>,
+}
+
+/// What samples of one scorer leave for the next: the last prompt's run, for the next one with the same prompt.
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    limits: Limits,
+    prompt: Option<Prompt<'a>>,
+    /// The prompts with one side of the diff, in the order of [`Side::ALL`].
+    sides: [Option<Prompt<'a>>; Side::ALL.len()],
+}
+
+impl Workspace<'_> {
+    /// Whether a measurement failed for want of memory that others share: alone it may succeed.
+    pub fn is_too_small(&self, measured: &Result<Measurement>) -> bool {
+        matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && self.limits.sharers > 1
+    }
+
+    /// An empty one; its samples keep within `limits`.
+    pub fn new(limits: Limits) -> Self {
+        Workspace { limits, prompt: None, sides: Default::default() }
+    }
+}
+
+/// Everything measured on one sample.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// The diff's lines.
+    pub diff: Diff,
+    /// Its tokens.
+    pub encoding: Encoding,
+    /// Scores of the response tokens.
+    pub scores: StepScores,
+    /// Which of them the means are over.
+    pub counted: Vec<bool>,
+    /// Attribution under the settings' fold, if a feature needs it.
+    pub matrix: Option<Matrix>,
+    /// Its aggregates.
+    pub aggregates: Option<Aggregates>,
+    /// The shape of uncertainty, if a feature needs it; none if no token counts.
+    pub shape: Option<Shape>,
+    /// What the scores lose without sides of the diff, if a feature needs it.
+    pub contrast: Option<Contrast>,
+    /// Attribution over the lines of the diff, if a feature needs it.
+    pub lines: Option<LineShape>,
+    /// Time in the model, without text handling.
+    pub elapsed: Duration,
+}
+
+/// A scorer whose weights are still on disk.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    files: &'a ModelFiles,
+    tokenizer: Tokenizer,
+    own_template: Option<Template>,
+    eos: Option<u32>,
+    provenance: BTreeMap<String, String>,
+    dtype: DType,
+    device: Device,
+}
+
+impl<'a> Prepared<'a> {
+    /// Reads everything of a model but its weights. [`Precision::of`] says how `dtype` is carried out on `device`.
+    ///
+    /// # Errors
+    /// A file is missing, damaged or does not fit the others.
+    pub fn new(files: &'a ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+        let config = files.model_config()?;
+        let tokenizer = load_tokenizer(files, config.vocab_size())?;
+        files.check_weights()?;
+        let (tensors, precision) = Precision::of(dtype, device);
+        let own_template = match &config {
+            ModelConfig::DecoderOnly(_) => None,
+            ModelConfig::EncoderDecoder(_) => {
+                let is_cct5 = MARKERS.iter().all(|marker| tokenizer.token_to_id(marker).is_some());
+                Some(Template::builtin(if is_cct5 { CCT5 } else { "raw" })?)
+            }
+        };
+        let mut provenance: BTreeMap<String, String> = [
+            ("model", files.source.clone()),
+            ("weights", files.fingerprint()?),
+            ("dtype", precision.name(tensors).to_owned()),
+            ("device", device_name(device)),
+        ]
+        .map(|(key, value)| (format!("{key}@{}", files.name), value))
+        .into();
+        if let Some(template) = &own_template {
+            provenance.insert(format!("own_template@{}", files.name), template.name().to_owned());
+        }
+        let eos = files.eos(&tokenizer)?;
+        Ok(Prepared { files, tokenizer, own_template, eos, provenance, dtype, device: device.clone() })
+    }
+
+    /// Suffix of its columns.
+    pub fn name(&self) -> &str {
+        &self.files.name
+    }
+
+    /// What its columns will come from, keyed `what@scorer`.
+    pub fn provenance(&self) -> &BTreeMap<String, String> {
+        &self.provenance
+    }
+
+    /// Reads the weights.
+    ///
+    /// # Errors
+    /// A tensor is missing, damaged or of another shape than the configuration's.
+    pub fn load(self) -> Result<Scorer> {
+        let Prepared { files, tokenizer, own_template, eos, provenance, dtype, device } = self;
+        let (tensors, precision) = Precision::of(dtype, &device);
+        let model = files.load(tensors, &device, precision)?;
+        Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, eos, provenance })
+    }
+}
+
+impl Measurement {
+    /// Names and values of those features that a scorer gives; `None` where the sample has none.
+    pub fn features(&self, features: &FeatureSet) -> Vec<(&'static str, Option<f64>)> {
+        features.values(&Measured {
+            scores: &self.scores.of_targets(&self.counted),
+            aggregates: self.aggregates.as_ref(),
+            shape: self.shape.as_ref(),
+            contrast: self.contrast.as_ref(),
+            lines: self.lines.as_ref(),
+        })
+    }
+}
+
+impl Scorer {
+    /// Loads a model's weights and tokenizer.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::new`] and [`Prepared::load`].
+    pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+        Prepared::new(files, dtype, device)?.load()
+    }
+
+    /// What the columns of this scorer come from, keyed `what@scorer`.
+    pub fn provenance(&self) -> &BTreeMap<String, String> {
+        &self.provenance
+    }
+
+    /// Most tokens that prompt and text may have together, with an encoder-decoder each of them. An encoder-decoder's positions
+    /// are relative: what its configuration names is not the most that it can read, and who asks for more gets it.
+    pub fn max_tokens(&self, settings: &Settings) -> usize {
+        let model = self.model.config().max_tokens();
+        match (settings.encode.max_tokens, &self.model) {
+            (None, _) => model,
+            (Some(n), LanguageModel::DecoderOnly(_)) => n.min(model),
+            (Some(n), LanguageModel::EncoderDecoder(_)) => n,
+        }
+    }
+
+    /// The tokens of one sample.
+    ///
+    /// # Errors
+    /// The text is too long, or cannot be encoded for this model.
+    pub fn encode(&self, diff: &Diff, text: &str, task: Task, settings: &Settings) -> Result<Encoding> {
+        let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
+        let template = self.template(task, settings);
+        Ok(match self.model {
+            LanguageModel::DecoderOnly(_) => {
+                let append_eos = match settings.targets {
+                    Targets::AppendEos => Some(self.eos.ok_or(TokensError::NoEos)?),
+                    Targets::All | Targets::NoSpecial => None,
+                };
+                encode(&self.tokenizer, &template, diff, text, &EncodeOptions { append_eos, ..options })?
+            }
+            LanguageModel::EncoderDecoder(_) => encode_pair(&self.tokenizer, &template, diff, text, &options)?,
+        })
+    }
+
+    fn template(&self, task: Task, settings: &Settings) -> Template {
+        let template = settings.template.as_ref().or(self.own_template.as_ref());
+        template.cloned().unwrap_or_else(|| Template::for_task(task))
+    }
+
+    /// The prompt of a sample with one side of its diff; `None` if nothing is left, or the text does not fit behind it. It is hardly ever longer than
+    /// the sample's own: a blank in place of a marker can cost a token.
+    fn side_prompt(
+        &self,
+        side: Side,
+        diff: &Diff,
+        encoding: &Encoding,
+        task: Task,
+        settings: &Settings,
+    ) -> Result<Option<Vec<u32>>> {
+        let template = self.template(task, settings);
+        let options = EncodeOptions { max_tokens: Some(self.max_tokens(settings)), ..settings.encode };
+        let ids = match self.model {
+            LanguageModel::DecoderOnly(_) => {
+                // of a diff that was cut the sides are cut there too
+                let left = side.of(diff, encoding.diff.len());
+                encode_prompt(&self.tokenizer, &template, &left, &options)
+            }
+            LanguageModel::EncoderDecoder(_) => {
+                let left = side.of(diff, diff.text().len());
+                encode_pair_prompt(&self.tokenizer, &template, &left, &options)
+            }
+        };
+        let ids = match ids {
+            // nothing is left of a prompt that is the diff alone
+            Err(TokensError::NoTokens { .. }) => return Ok(None),
+            ids => ids?,
+        };
+        let is_pair = matches!(self.model, LanguageModel::EncoderDecoder(_));
+        let beside = if is_pair { 0 } else { encoding.n_response() };
+        Ok((ids.len() + beside <= self.max_tokens(settings)).then_some(ids))
+    }
+
+    /// The scores of the text behind each side's prompt; prompts that were run for the sample before are not run again.
+    fn scores_of_sides<'a>(
+        &'a self,
+        known: &mut [Option<Prompt<'a>>],
+        prompts: &[(Side, Option<Vec<u32>>)],
+        targets: &[u32],
+    ) -> Result<Vec<(Side, StepScores)>> {
+        let mut scores = Vec::with_capacity(prompts.len());
+        for (side, ids) in prompts {
+            let Some(ids) = ids else { continue };
+            let place = &mut known[*side as usize];
+            let prompt = match place.take().filter(|known| known.serves(ids, Keep::KeysValues)) {
+                Some(known) => known,
+                None => self.model.read(ids, Keep::KeysValues)?,
+            };
+            scores.push((*side, scores_about(&prompt, targets)?));
+            *place = Some(prompt);
+        }
+        Ok(scores)
+    }
+
+    /// Runs the model over one sample.
+    ///
+    /// # Errors
+    /// As [`Scorer::encode`], [`PlanError`] if the settings' bound on memory is too small, and faults of the model.
+    pub fn measure(&self, diff: &str, text: &str, task: Task, settings: &Settings) -> Result<Measurement> {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        self.measure_in(&mut Workspace::new(limits), diff, text, task, settings)
+    }
+
+    /// Does once what every sample with attribution needs of the weights, so that the first one takes no longer than the rest.
+    pub fn prepare(&self, settings: &Settings) {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        if settings.features.needs_attribution() && Footprint::of(&self.model).keeps_transposed(limits) {
+            self.model.keep_transposed();
+        }
+    }
+
+    /// As [`Scorer::measure`], with the limits of a workspace of this scorer. A sample with the prompt of the one before
+    /// does not run the prompt again; its numbers are the same.
+    ///
+    /// # Errors
+    /// As [`Scorer::measure`].
+    pub fn measure_in<'a>(
+        &'a self,
+        workspace: &mut Workspace<'a>,
+        diff: &str,
+        text: &str,
+        task: Task,
+        settings: &Settings,
+    ) -> Result<Measurement> {
+        let diff = Diff::parse(diff)?;
+        let encoding = self.encode(&diff, text, task, settings)?;
+        let start = Instant::now();
+        let (n, gradients) = (encoding.n_prompt, settings.features.needs_attribution());
+        let (prompt, targets) = encoding.ids.split_at(n);
+        let of_side = |side| Ok((side, self.side_prompt(side, &diff, &encoding, task, settings)?));
+        let prompts = settings.features.sides().map(of_side).collect::<Result<Vec<_>>>()?;
+        let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
+        let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
+        let footprint = Footprint::of(&self.model);
+        let beside = footprint.kept_prompt(longest) * (prompts.len() * workspace.limits.sharers.max(1)) as u64;
+        let max_bytes = workspace.limits.max_bytes.map(|bytes| bytes.saturating_sub(beside));
+        let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
+        let keep = plan.keep();
+        let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
+        // what is not divided has no denominator
+        let prompt_only = settings.denominator == Denominator::Source
+            && settings.normalize
+            && matches!(self.model, LanguageModel::EncoderDecoder(_));
+        let wants_ranks = settings.features.has(Family::Shape);
+        let sides = &mut workspace.sides;
+        let run = || -> Result<_> {
+            let prompt = match known {
+                Some(known) => known,
+                None => self.model.read(prompt, keep)?,
+            };
+            let without = self.scores_of_sides(sides, &prompts, targets)?;
+            let (scores, ranks) = match (wants_ranks, gradients) {
+                (true, _) => scores_and_ranks_about(&prompt, targets).map(|(scores, ranks)| (scores, Some(ranks)))?,
+                (false, false) => (scores_about(&prompt, targets)?, None),
+                (false, true) => (StepScores::default(), None),
+            };
+            if !gradients {
+                return Ok((prompt, scores, None, ranks, without));
+            }
+            let mut attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
+            if prompt_only {
+                attribution = attribution.prompt_only();
+            }
+            let matrix = attribution.matrix(settings.fold, settings.normalize);
+            Ok((prompt, attribution.scores, Some(matrix), ranks, without))
+        };
+        // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
+        // a GPU knows the thread that it was opened on
+        let (prompt, scores, matrix, ranks, without) =
+            if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
+        workspace.prompt = Some(prompt);
+        let elapsed = start.elapsed();
+        let counted = settings.counted(&encoding);
+        let in_diff: Vec<bool> = encoding.segments.iter().map(|&s| s == Segment::Diff).collect();
+        let of_counted = |matrix: &Matrix| {
+            let of_all = aggregate(&matrix.of_targets(&counted), &encoding.changed, &in_diff, settings.target_rule);
+            Aggregates { target: of_all.target.filter(|_| !prompt_only), ..of_all }
+        };
+        let aggregates = matrix.as_ref().map(of_counted);
+        let (mut shape, mut contrast, mut lines) = (None, None, None);
+        let wants_lines = settings.features.has(Family::Lines);
+        if ranks.is_some() || !prompts.is_empty() || wants_lines {
+            let classes: Vec<TokenClass> = classes(&encoding, text);
+            lines = matrix
+                .as_ref()
+                .filter(|_| wants_lines)
+                .map(|matrix| LineShape::new(matrix, &encoding, &Evidence::new(&diff, text), text, &classes, &counted));
+            let kept = counted.iter().zip(classes).filter(|(counted, _)| **counted).map(|(_, class)| class);
+            let classes: Vec<TokenClass> = kept.collect();
+            let of_text = scores.of_targets(&counted);
+            shape = ranks.and_then(|ranks| Shape::new(&of_text, &ranks.of_targets(&counted), &classes));
+            let without = without.into_iter().map(|(side, scores)| (side, scores.of_targets(&counted)));
+            contrast = Some(Contrast::new(&of_text, &without.collect::<Vec<_>>(), &classes));
+        }
+        Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, shape, contrast, lines, elapsed })
+    }
+
+    /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
+    /// null. None if the sample is too large for a workspace that shares its memory with others.
+    pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
+        let measured = self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
+        (!workspace.is_too_small(&measured)).then(|| self.columns_of(&measured, settings))
+    }
+
+    /// The columns of a measurement, or of a failed one.
+    pub fn columns_of(&self, measured: &Result<Measurement>, settings: &Settings) -> Row {
+        let mut row = Row::new();
+        let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
+        match measured {
+            Ok(m) => {
+                for (name, value) in m.features(&settings.features) {
+                    put(name, value.map_or(Value::Null, Value::from));
+                }
+                let e = &m.encoding;
+                put("status", if e.n_cut > 0 { "cut" } else { "ok" }.into());
+                put("error", Value::Null);
+                put("n_prompt_tokens", e.n_prompt.into());
+                put("n_diff_tokens", e.n_diff().into());
+                put("n_response_tokens", e.n_response().into());
+                put("n_cut_tokens", e.n_cut.into());
+                put("n_lost_bytes", e.n_lost_bytes.into());
+                put("boundary", e.boundary.name().into());
+                put("doubled_bos", u8::from(e.doubled_bos).into());
+            }
+            Err(error) => {
+                for name in settings.features.scorer_names() {
+                    put(name, Value::Null);
+                }
+                put("status", "error".into());
+                put("error", describe(error).into());
+                let counts = ["n_prompt_tokens", "n_diff_tokens", "n_response_tokens", "n_cut_tokens", "n_lost_bytes"];
+                for name in counts.into_iter().chain(["boundary", "doubled_bos"]) {
+                    put(name, Value::Null);
+                }
+            }
+        }
+        row
+    }
+}
+
+/// An error, its causes and how to mend it, in one line.
+pub fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    if let Some(hint) = error.hint() {
+        text.push_str("; ");
+        text.push_str(&hint);
+    }
+    text
+}
+
+fn load_tokenizer(files: &ModelFiles, vocab_size: usize) -> Result<Tokenizer> {
+    let tokenizer = match &files.layout {
+        Layout::Folder { path } => tokenizer::from_json(&path.join("tokenizer.json")),
+        Layout::Gguf { .. } => match files.gguf()? {
+            Some(gguf) => tokenizer::from_gguf(gguf.content()),
+            None => unreachable!("a GGUF layout has a GGUF file"),
+        },
+    }
+    .map_err(veridiff_engine::ModelError::from)?;
+    tokenizer::check_fits(&tokenizer, vocab_size).map_err(veridiff_engine::ModelError::from)?;
+    Ok(tokenizer)
+}
+
+/// The device's name in provenance.
+pub fn device_name(device: &Device) -> String {
+    match device.location() {
+        candle_core::DeviceLocation::Cpu => "cpu".to_owned(),
+        candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        candle_core::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+    }
+}

@@ -1,0 +1,397 @@
+//! From a feature table to labelled rows: which rows, which features, which groups.
+
+use std::{collections::HashMap, str::FromStr};
+
+use ndarray::Array2;
+
+use super::{DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
+use veridiff_table::{Table, catalogue::Catalogue};
+
+/// Column prefixes before `@` that say how scoring went and are no features.
+const NOT_FEATURES: [&str; 4] = ["status", "error", "boundary", "doubled_bos"];
+
+/// One condition on a column: `key=value`, `key=one,other` or `key!=value`. An empty value means a missing one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhereClause {
+    /// As it was written.
+    pub text: String,
+    /// The column.
+    pub column: String,
+    /// Whether the listed values are kept, or left out.
+    pub keep: bool,
+    /// The listed values.
+    pub values: Vec<String>,
+}
+
+impl FromStr for WhereClause {
+    type Err = DetectorError;
+
+    fn from_str(text: &str) -> Result<Self, DetectorError> {
+        let syntax = || DetectorError::WhereSyntax { clause: text.to_owned() };
+        let (column, values) = text.split_once('=').ok_or_else(syntax)?;
+        let (column, keep) = match column.strip_suffix('!') {
+            Some(column) => (column, false),
+            None => (column, true),
+        };
+        if column.trim().is_empty() {
+            return Err(syntax());
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            column: column.trim().to_owned(),
+            keep,
+            values: values.split(',').map(|value| value.trim().to_owned()).collect(),
+        })
+    }
+}
+
+impl WhereClause {
+    /// For every row, whether it passes.
+    fn mask(&self, table: &Table) -> Result<Vec<bool>, DetectorError> {
+        let (clause, column) = (self.text.clone(), self.column.clone());
+        if !has(table, &column) {
+            return Err(DetectorError::WhereColumn { clause, column, known: column_names(table) });
+        }
+        let cells: Vec<String> = table.strings(&column)?.into_iter().map(Option::unwrap_or_default).collect();
+        for value in &self.values {
+            if !cells.iter().any(|cell| same(cell, value)) {
+                let mut known = cells.clone();
+                known.sort_unstable();
+                known.dedup();
+                return Err(DetectorError::WhereValue { clause, column, value: value.clone(), known });
+            }
+        }
+        Ok(cells.iter().map(|cell| self.values.iter().any(|value| same(cell, value)) == self.keep).collect())
+    }
+}
+
+/// Whether a cell holds a value; numbers are compared as numbers, so that `1` finds `1.0`.
+fn same(cell: &str, value: &str) -> bool {
+    cell == value || matches!((cell.parse::<f64>(), value.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The rows that pass every clause.
+///
+/// # Errors
+/// [`DetectorError::WhereColumn`] and [`DetectorError::WhereValue`] list what there is; [`DetectorError::NoRows`].
+pub fn filter_table(table: Table, clauses: &[WhereClause]) -> Result<Table, DetectorError> {
+    let mut kept = vec![true; table.n_rows()];
+    for clause in clauses {
+        for (kept, passes) in kept.iter_mut().zip(clause.mask(&table)?) {
+            *kept &= passes;
+        }
+    }
+    if !clauses.is_empty() && !kept.contains(&true) {
+        let clauses = clauses.iter().map(|clause| clause.text.clone()).collect();
+        return Err(DetectorError::NoRows { clauses });
+    }
+    Ok(if clauses.is_empty() { table } else { table.select(&kept) })
+}
+
+/// The table's feature columns: named `<feature>@<model>` and not about how scoring went, or a feature of the texts alone.
+pub fn feature_columns(table: &Table, catalogue: &Catalogue) -> Vec<String> {
+    let is_feature = |name: &String| match name.split_once('@') {
+        Some((feature, _)) => !NOT_FEATURES.contains(&feature) && !feature.starts_with("n_"),
+        None => catalogue.is_plain_feature(name),
+    };
+    column_names(table).into_iter().filter(is_feature).collect()
+}
+
+fn column_names(table: &Table) -> Vec<String> {
+    table.column_names().into_iter().map(str::to_owned).collect()
+}
+
+fn has(table: &Table, column: &str) -> bool {
+    table.column_names().contains(&column)
+}
+
+/// The features that patterns choose, in the table's order, each once; no pattern chooses every feature column that
+/// has a value in some row.
+///
+/// A pattern is a column's name, a name before the `@` (every scorer's), or either with `*` for any run of characters.
+/// A column without `@` is chosen only by its full name.
+///
+/// # Errors
+/// [`DetectorError::UnknownFeature`] for a pattern that matches nothing, [`DetectorError::NoFeatures`].
+pub fn choose_features(
+    table: &Table,
+    catalogue: &Catalogue,
+    patterns: &[String],
+) -> Result<Vec<String>, DetectorError> {
+    let features = feature_columns(table, catalogue);
+    if patterns.is_empty() {
+        let mut with_values = Vec::new();
+        for name in features {
+            if table.numbers(&name)?.iter().any(Option::is_some) {
+                with_values.push(name);
+            }
+        }
+        if with_values.is_empty() {
+            return Err(DetectorError::NoFeatures { columns: column_names(table) });
+        }
+        return Ok(with_values);
+    }
+    let columns = column_names(table);
+    let mut chosen = vec![false; columns.len()];
+    for pattern in patterns {
+        let mut found = false;
+        for (chosen, column) in chosen.iter_mut().zip(&columns) {
+            let is_feature = features.contains(column);
+            let before_at = column.split('@').next().unwrap_or(column);
+            let matches = if is_feature {
+                glob(pattern, column) || glob(pattern, before_at)
+            } else {
+                // the label must never become its own evidence
+                pattern == column && !column.contains('@') && column != "label"
+            };
+            *chosen |= matches;
+            found |= matches;
+        }
+        if !found {
+            return Err(DetectorError::UnknownFeature { pattern: pattern.clone(), known: features });
+        }
+    }
+    Ok(columns.into_iter().zip(chosen).filter_map(|(column, chosen)| chosen.then_some(column)).collect())
+}
+
+/// Whether `text` matches `pattern`, in which `*` stands for any run of characters.
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => match text.strip_prefix(head) {
+            None => false,
+            Some(text) => text.char_indices().map(|(i, _)| i).chain([text.len()]).any(|i| glob(rest, &text[i..])),
+        },
+    }
+}
+
+/// Labelled rows with a value for every chosen feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledRows {
+    /// Names of the features, one per column of `features`.
+    pub feature_names: Vec<String>,
+    /// `[n, F]`, all finite.
+    pub features: Array2<f64>,
+    /// True is hallucinated (label 1).
+    pub labels: Vec<bool>,
+    /// Rows that must not be split across folds.
+    pub groups: Groups,
+    /// Who wrote each text, where known.
+    pub generators: Vec<Option<String>>,
+    /// Columns to give figures by, each with a value for every row that has one.
+    pub by: Vec<(String, Vec<Option<String>>)>,
+    /// Texts beside other changes, which train and are never judged.
+    pub mismatched: Mismatched,
+    /// Rows left out because they have no label.
+    pub n_unlabelled: usize,
+    /// Labelled rows left out because a chosen feature is missing.
+    pub n_incomplete: usize,
+    /// The table has no `group` column, so every row is its own group.
+    pub ungrouped: bool,
+}
+
+impl LabelledRows {
+    /// Rows of which nothing but features `[n, F]` with their names, labels and groups is known.
+    pub fn new(feature_names: Vec<String>, features: Array2<f64>, labels: Vec<bool>, groups: Groups) -> Self {
+        let generators = vec![None; labels.len()];
+        LabelledRows {
+            feature_names,
+            features,
+            labels,
+            groups,
+            generators,
+            by: Vec::new(),
+            mismatched: Mismatched::default(),
+            n_unlabelled: 0,
+            n_incomplete: 0,
+            ungrouped: false,
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Number of positive (hallucinated) rows.
+    pub fn n_positive(&self) -> usize {
+        self.labels.iter().filter(|label| **label).count()
+    }
+
+    /// The columns of `features` that patterns choose, in the patterns' order, each once; patterns as for
+    /// [`choose_features`].
+    ///
+    /// # Errors
+    /// [`DetectorError::UnknownFeature`] for a pattern that matches nothing.
+    pub fn columns(&self, patterns: &[String]) -> Result<Vec<usize>, DetectorError> {
+        let mut columns: Vec<usize> = Vec::new();
+        for pattern in patterns {
+            let matches = |name: &String| glob(pattern, name) || glob(pattern, name.split('@').next().unwrap_or(name));
+            let found: Vec<usize> =
+                (0..self.feature_names.len()).filter(|&column| matches(&self.feature_names[column])).collect();
+            if found.is_empty() {
+                let known = self.feature_names.clone();
+                return Err(DetectorError::UnknownFeature { pattern: pattern.clone(), known });
+            }
+            columns.extend(found);
+        }
+        let mut seen = vec![false; self.feature_names.len()];
+        columns.retain(|&column| !std::mem::replace(&mut seen[column], true));
+        Ok(columns)
+    }
+
+    /// The generators' names, sorted.
+    pub fn generator_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.generators.iter().flatten().cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Most values of a column that figures are given by; more would make a table that nobody reads.
+const MOST_VALUES: usize = 100;
+
+/// Takes the labelled rows with a value for every feature out of a table, and with them the columns `by` that figures
+/// are wanted by.
+///
+/// # Errors
+/// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`],
+/// [`DetectorError::MissingFeature`] for a feature that is not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
+/// table's own for a feature that is not numeric.
+pub fn labelled_rows(
+    table: &Table,
+    catalogue: &Catalogue,
+    features: &[String],
+    by: &[String],
+) -> Result<LabelledRows, DetectorError> {
+    let n_rows = table.n_rows();
+    let labels = if has(table, "label") { table.numbers("label")? } else { vec![None; n_rows] };
+    for (row, label) in labels.iter().enumerate() {
+        if let Some(value) = label.filter(|value| *value != 0.0 && *value != 1.0) {
+            return Err(DetectorError::BadLabel { row: row + 1, value });
+        }
+    }
+    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
+    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
+    // an empty cell of a CSV is no value
+    let twins: Vec<Option<String>> =
+        strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
+    if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
+        return Err(DetectorError::MismatchLabel { row: row + 1 });
+    }
+    let n_mismatched = twins.iter().flatten().count();
+    let n_labelled = (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none()).count();
+    if n_labelled == 0 {
+        return Err(DetectorError::NoLabels { n_rows });
+    }
+
+    let mut columns = Vec::with_capacity(features.len());
+    for feature in features {
+        if !has(table, feature) {
+            let known = feature_columns(table, catalogue);
+            return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
+        }
+        columns.push(table.numbers(feature)?);
+    }
+    let is_complete = |&row: &usize| labels[row].is_some() && columns.iter().all(|column| column[row].is_some());
+    let (usable, mismatched): (Vec<usize>, Vec<usize>) =
+        (0..n_rows).filter(is_complete).partition(|&row| twins[row].is_none());
+    if usable.is_empty() {
+        let lacking = |column: &Vec<Option<f64>>| {
+            (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none() && column[row].is_none()).count()
+        };
+        let mut missing: Vec<_> = features.iter().cloned().zip(columns.iter().map(lacking)).collect();
+        missing.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        return Err(DetectorError::NoCompleteRows { n_labelled, missing });
+    }
+
+    let group_name = |row: usize| match (&groups[row], &ids[row]) {
+        (Some(group), _) => group.clone(),
+        // a row without a group is one of its own; the prefix keeps ids and groups apart
+        (None, Some(id)) => format!("row {id}"),
+        (None, None) => format!("row {row}"),
+    };
+    let features_of = |chosen: &[usize]| {
+        Array2::from_shape_fn((chosen.len(), features.len()), |(i, j)| {
+            columns[j][chosen[i]].unwrap_or(f64::NAN) // present in complete rows
+        })
+    };
+    let row_groups = Groups::new(usable.iter().map(|&row| group_name(row)).collect());
+    let place_of_id: HashMap<&String, usize> =
+        usable.iter().enumerate().filter_map(|(place, &row)| Some((ids[row].as_ref()?, place))).collect();
+    // without its text's own row, which tells when it may train, it takes no part
+    let with_twin = |row: usize| Some((row, *place_of_id.get(twins[row].as_ref()?)?));
+    let (mismatched, twin): (Vec<usize>, Vec<usize>) = mismatched.into_iter().filter_map(with_twin).unzip();
+    let mismatched = Mismatched {
+        features: features_of(&mismatched),
+        twin,
+        group: mismatched.iter().map(|&row| row_groups.names.binary_search(&group_name(row)).ok()).collect(),
+        n_left_out: n_mismatched - mismatched.len(),
+    };
+    let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_, _>>()?;
+    let labels: Vec<bool> = usable.iter().map(|&row| labels[row] == Some(1.0)).collect();
+    Ok(LabelledRows {
+        generators: usable.iter().map(|&row| generators[row].clone()).collect(),
+        by,
+        mismatched,
+        n_unlabelled: n_rows - n_mismatched - n_labelled,
+        n_incomplete: n_labelled - usable.len(),
+        ungrouped: !has(table, "group"),
+        ..LabelledRows::new(features.to_vec(), features_of(&usable), labels, row_groups)
+    })
+}
+
+/// A column's values in the usable rows.
+fn by_column(table: &Table, column: &str, usable: &[usize]) -> Result<(String, Vec<Option<String>>), DetectorError> {
+    if !has(table, column) {
+        return Err(DetectorError::ByColumn { column: column.to_owned(), known: column_names(table) });
+    }
+    let all = table.strings(column)?;
+    // an empty cell of a CSV is no value
+    let values: Vec<Option<String>> =
+        usable.iter().map(|&row| all[row].clone().filter(|value| !value.is_empty())).collect();
+    let mut distinct: Vec<&Option<String>> = values.iter().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() > MOST_VALUES {
+        let error =
+            DetectorError::ByTooManyValues { column: column.to_owned(), n_values: distinct.len(), most: MOST_VALUES };
+        return Err(error.into());
+    }
+    Ok((column.to_owned(), values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_are_read() {
+        let clause: WhereClause = "generator!=lstm, knn".parse().unwrap();
+        assert_eq!((clause.column.as_str(), clause.keep), ("generator", false));
+        assert_eq!(clause.values, ["lstm", "knn"]);
+        let clause: WhereClause = "note=a=b".parse().unwrap();
+        assert_eq!((clause.column.as_str(), clause.values[0].as_str()), ("note", "a=b"));
+        for bad in ["generator", "=x", "!=x", ""] {
+            assert!(matches!(bad.parse::<WhereClause>(), Err(DetectorError::WhereSyntax { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_are_compared_as_numbers_where_both_are() {
+        assert!(same("1.0", "1") && same("x", "x"));
+        assert!(!same("x1", "1") && !same("", "0"));
+    }
+
+    #[test]
+    fn stars_match_any_run() {
+        assert!(glob("attr_*@smol", "attr_source@smol") && glob("*", "") && glob("*é*", "caféx") && glob("a", "a"));
+        assert!(!glob("attr_*", "logprob") && !glob("a", "ab") && !glob("*b", "abc"));
+    }
+}

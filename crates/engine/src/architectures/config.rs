@@ -1,0 +1,197 @@
+//! The architecture's numbers. Fields keep the spelling of `config.json`.
+
+mod gguf;
+mod json;
+
+use std::path::Path;
+
+use crate::ModelError;
+
+/// A decoder-only architecture with a differentiable forward pass here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Architecture {
+    /// Llama 2, 3, 3.1 and their kin (SmolLM2).
+    Llama,
+    /// Qwen2 and Qwen2.5: Llama with biases on q, k and v.
+    Qwen2,
+    /// Qwen3: Llama with an RMS norm on each query and key head.
+    Qwen3,
+}
+
+impl Architecture {
+    /// Every architecture there is a forward pass for.
+    pub const ALL: [Architecture; 3] = [Architecture::Llama, Architecture::Qwen2, Architecture::Qwen3];
+
+    /// `model_type` in config.json and `general.architecture` in GGUF metadata.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            Architecture::Llama => "llama",
+            Architecture::Qwen2 => "qwen2",
+            Architecture::Qwen3 => "qwen3",
+        }
+    }
+
+    /// The entry of `architectures` in config.json.
+    pub fn class_name(self) -> &'static str {
+        match self {
+            Architecture::Llama => "LlamaForCausalLM",
+            Architecture::Qwen2 => "Qwen2ForCausalLM",
+            Architecture::Qwen3 => "Qwen3ForCausalLM",
+        }
+    }
+
+    /// The architecture of that `model_type`, if there is one.
+    pub fn from_model_type(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|architecture| architecture.model_type() == name)
+    }
+
+    /// All of them and the encoder-decoder, for messages.
+    pub(crate) fn listing() -> String {
+        let all = Self::ALL.map(|a| format!("{} (`{}`)", a.class_name(), a.model_type())).join(", ");
+        all + ", T5ForConditionalGeneration (`t5`)"
+    }
+}
+
+/// The numbers that shape a decoder-only model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Which family of blocks.
+    pub architecture: Architecture,
+    /// H, the width of the residual stream.
+    pub hidden_size: usize,
+    /// Width of the gated feed-forward layer.
+    pub intermediate_size: usize,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Number of query heads.
+    pub num_attention_heads: usize,
+    /// Number of key and value heads; divides `num_attention_heads`.
+    pub num_key_value_heads: usize,
+    /// Width of one head; `hidden_size / num_attention_heads` unless the checkpoint says otherwise.
+    pub head_dim: usize,
+    /// Added to the mean square before the root.
+    pub rms_norm_eps: f64,
+    /// V, the number of rows of the embedding table.
+    pub vocab_size: usize,
+    /// Longest sequence that gives the model's own numbers: what the positions were trained for, or the sliding
+    /// window where a checkpoint uses a shorter one (within it, a window changes nothing).
+    pub max_position_embeddings: usize,
+    /// Rotary position embedding.
+    pub rope: Rope,
+    /// The output projection is the embedding table.
+    pub tie_word_embeddings: bool,
+    /// q, k and v projections have a bias.
+    pub qkv_bias: bool,
+    /// The attention's output projection has a bias.
+    pub o_bias: bool,
+    /// The three feed-forward projections have a bias.
+    pub mlp_bias: bool,
+    /// Each query and key head is RMS-normalised before rotation (Qwen3).
+    pub qk_norm: bool,
+}
+
+/// Rotary position embedding: base and how long contexts are reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rope {
+    /// Base of the geometric frequencies.
+    pub theta: f64,
+    /// How the frequencies are changed.
+    pub scaling: RopeScaling,
+}
+
+/// How the rotary frequencies are changed for contexts beyond the original length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RopeScaling {
+    /// Not at all.
+    None,
+    /// Every frequency divided by `factor`.
+    Linear {
+        /// The divisor.
+        factor: f64,
+    },
+    /// Llama 3.1: low frequencies divided by `factor`, high ones kept, a linear blend between.
+    Llama3 {
+        /// The divisor of low frequencies.
+        factor: f64,
+        /// Wavelengths above `original / low_freq_factor` are divided.
+        low_freq_factor: f64,
+        /// Wavelengths below `original / high_freq_factor` are kept.
+        high_freq_factor: f64,
+        /// Context length of the first training.
+        original_max_position_embeddings: f64,
+    },
+}
+
+// Far above any model there is, and low enough that no product of two overflows.
+const MAX_WIDTH: usize = 1 << 20;
+const MAX_LAYERS: usize = 1 << 12;
+const MAX_ROWS: usize = 1 << 27;
+
+impl Config {
+    /// Number of parameters in the blocks: what one position of a forward pass multiplies by.
+    pub fn n_block_parameters(&self) -> usize {
+        let (heads, kv) = (self.num_attention_heads * self.head_dim, self.num_key_value_heads * self.head_dim);
+        self.num_hidden_layers * self.hidden_size * (2 * heads + 2 * kv + 3 * self.intermediate_size)
+    }
+
+    /// Number of parameters that are multiplied by, norms and biases left out; a tied table counts once.
+    pub fn n_parameters(&self) -> usize {
+        let table = self.vocab_size * self.hidden_size;
+        self.n_block_parameters() + if self.tie_word_embeddings { table } else { 2 * table }
+    }
+
+    /// Checks that the numbers can belong together; `path` is the file they come from.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] names the first that cannot.
+    fn validate(self, path: &Path) -> Result<Self, ModelError> {
+        let field = |name: &str, problem: String| Err(ModelError::field(path, name, problem));
+        for (name, value, limit) in [
+            ("hidden_size", self.hidden_size, MAX_WIDTH),
+            ("intermediate_size", self.intermediate_size, MAX_WIDTH),
+            ("num_hidden_layers", self.num_hidden_layers, MAX_LAYERS),
+            ("num_attention_heads", self.num_attention_heads, MAX_WIDTH),
+            ("num_key_value_heads", self.num_key_value_heads, MAX_WIDTH),
+            ("head_dim", self.head_dim, MAX_WIDTH),
+            ("vocab_size", self.vocab_size, MAX_ROWS),
+            ("max_position_embeddings", self.max_position_embeddings, MAX_ROWS),
+        ] {
+            if value == 0 || value > limit {
+                return field(name, format!("is {value}, expected 1 to {limit}"));
+            }
+        }
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
+            let (q, kv) = (self.num_attention_heads, self.num_key_value_heads);
+            return field("num_key_value_heads", format!("is {kv}, which does not divide the {q} query heads"));
+        }
+        if !self.head_dim.is_multiple_of(2) {
+            return field(
+                "head_dim",
+                format!("is {}, but rotation needs pairs: expected an even number", self.head_dim),
+            );
+        }
+        let positive = |name: &str, value: f64| match value.is_finite() && value > 0.0 {
+            true => Ok(()),
+            false => Err(ModelError::field(path, name, format!("is {value}, expected a positive number"))),
+        };
+        positive("rms_norm_eps", self.rms_norm_eps)?;
+        positive("rope_theta", self.rope.theta)?;
+        match self.rope.scaling {
+            RopeScaling::None => {}
+            RopeScaling::Linear { factor } => positive("factor of the rotary scaling", factor)?,
+            RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } => {
+                positive("factor of the rotary scaling", factor)?;
+                positive("low_freq_factor", low_freq_factor)?;
+                positive("original_max_position_embeddings", original_max_position_embeddings)?;
+                if !(high_freq_factor.is_finite() && high_freq_factor > low_freq_factor) {
+                    let problem =
+                        format!("is {high_freq_factor}, expected more than low_freq_factor {low_freq_factor}");
+                    return field("high_freq_factor", problem);
+                }
+            }
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,36 @@
+//! Results that are kept, since samples share diffs and references.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Mutex, PoisonError},
+};
+
+/// The most results kept: a few megabytes of embeddings.
+const CAPACITY: usize = 2048;
+
+/// A bounded map from inputs to results. When it is full it starts anew.
+#[derive(Debug)]
+pub struct Memo<K, V>(Mutex<HashMap<K, V>>);
+
+impl<K, V> Default for Memo<K, V> {
+    fn default() -> Self {
+        Memo(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Memo<K, V> {
+    /// What is kept for `key`.
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Keeps results.
+    pub fn keep(&self, results: impl IntoIterator<Item = (K, V)>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= CAPACITY {
+            kept.clear();
+        }
+        kept.extend(results);
+    }
+}

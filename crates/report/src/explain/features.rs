@@ -1,0 +1,208 @@
+//! A sample's features beside those of other rows, and what a detector makes of them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Explanation;
+use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_core::{
+    Result,
+    families::{
+        catalogue::{BLEU4, Feature, FeatureSet, features},
+        reference::bleu::Bleu,
+    },
+    scorer::{Measurement, Settings},
+};
+use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
+use veridiff_table::{ID_COLUMN, Table};
+use veridiff_text::{grounding::PlainScores, sample::Sample};
+
+/// One feature of the sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureValue {
+    /// The feature table's column, `<name>@<model>`, or the name alone where no model is known for it.
+    pub column: String,
+    /// The family in the registry, such as `attribution`; null for a column that the registry does not know.
+    pub family: Option<String>,
+    /// Unit and range.
+    pub unit: Option<String>,
+    /// What it says.
+    pub meaning: Option<String>,
+    /// Null if the sample has none, or `explain` does not compute it.
+    pub value: Option<f64>,
+    /// The percentage of the reference's rows below it, 0 to 100, of rows with the same value half; null without a reference.
+    pub percentile: Option<f64>,
+    /// What it adds to the detector's log-odds, against a row with the training mean; null if the detector does not use it.
+    pub contribution: Option<f64>,
+}
+
+/// The rows among which percentiles are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// What they are.
+    pub rows: String,
+    /// How many.
+    pub n_rows: usize,
+}
+
+/// What a detector says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The first 12 hex digits of the detector's hash.
+    pub detector: String,
+    /// The hash, SHA-256 in hex.
+    pub detector_sha256: String,
+    /// Calibrated probability that the text is not supported, 0 to 1.
+    pub p_hallucination: f64,
+    /// `supported`, `abstain`, or `unsupported` from the threshold on.
+    pub verdict: String,
+    /// Probability from which the detector flags.
+    pub threshold: f64,
+    /// `intercept` and every contribution, added up: the log-odds before they are calibrated.
+    pub log_odds: f64,
+    /// Log-odds of a row with the training mean of every feature.
+    pub intercept: f64,
+}
+
+/// Every feature of the registry: what the scorer measured, BLEU-4 if there is a reference, and the rest without a value.
+pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &Measurement) -> Vec<FeatureValue> {
+    let values = m.features(&settings.features);
+    let plain = PlainScores::of(&m.diff, &sample.text);
+    let plain = FeatureSet::plain().plain_values(&plain);
+    let of_registry = |feature: &Feature| {
+        let measured = values.iter().find(|(name, _)| *name == feature.name);
+        let of_words = plain.iter().find(|(name, _)| *name == feature.name);
+        let (column, value) = match (measured, feature.name) {
+            (Some(&(name, value)), _) => (format!("{name}@{scorer}"), value),
+            (None, name) if of_words.is_some() => (name.to_owned(), of_words.map(|(_, value)| *value)),
+            (None, BLEU4) => {
+                let bleu = |reference| Bleu::default().sentence(reference, &sample.text);
+                (BLEU4.to_owned(), sample.reference().map(bleu))
+            }
+            (None, name) => (name.to_owned(), None),
+        };
+        FeatureValue::new(column, value)
+    };
+    features().map(of_registry).collect()
+}
+
+impl FeatureValue {
+    fn new(column: String, value: Option<f64>) -> Self {
+        let known = features().find(|feature| feature.name == name_of(&column));
+        FeatureValue {
+            family: known.map(|feature| feature.family.name().to_owned()),
+            unit: known.map(|feature| feature.unit.to_owned()),
+            meaning: known.map(|feature| feature.meaning.to_owned()),
+            column,
+            value,
+            percentile: None,
+            contribution: None,
+        }
+    }
+
+    /// The name without the model.
+    pub fn name(&self) -> &str {
+        name_of(&self.column)
+    }
+}
+
+fn name_of(column: &str) -> &str {
+    column.split('@').next().unwrap_or(column)
+}
+
+impl Explanation {
+    /// Says where each feature falls among the rows of a feature table, called `name`. What was not computed here (similarity,
+    /// entailment, other scorers' features) is taken from the table's row with the sample's id, if it has one.
+    ///
+    /// # Errors
+    /// A feature's column holds something else than numbers.
+    pub fn compare(&mut self, table: &Table, name: &str) -> Result<()> {
+        let row = match (&self.id, table.column_names().contains(&ID_COLUMN)) {
+            (Some(id), true) => table.strings(ID_COLUMN)?.iter().position(|other| other.as_ref() == Some(id)),
+            _ => None,
+        };
+        for column in feature_columns(table, &CATALOGUE) {
+            let values = table.numbers(&column)?;
+            let own = row.and_then(|row| values[row]);
+            let place = match self.features.iter().position(|feature| feature.column == column) {
+                Some(place) => place,
+                None if own.is_none() => continue,
+                None => self.add(column),
+            };
+            let feature = &mut self.features[place];
+            feature.value = feature.value.or(own);
+            let known: Vec<f64> = values.into_iter().flatten().collect();
+            feature.percentile = feature.value.and_then(|value| percentile(&quantiles(&known), value));
+        }
+        let rows = format!("rows of `{name}`");
+        self.note_differences(table.metadata(), &rows);
+        self.reference = Some(Reference { rows, n_rows: table.n_rows() });
+        Ok(())
+    }
+
+    /// A line for a column that has none; it takes the place of the registry's, if that stands there without a model.
+    fn add(&mut self, column: String) -> usize {
+        let stands_alone = |f: &FeatureValue| f.value.is_none() && f.column == name_of(&column) && f.column != column;
+        let place = self.features.iter().position(stands_alone).unwrap_or(self.features.len());
+        let end = (place + 1).min(self.features.len());
+        self.features.splice(place..end, [FeatureValue::new(column, None)]);
+        place
+    }
+
+    /// Notes which settings of other rows differ from these: their numbers are not alike.
+    fn note_differences(&mut self, metadata: &BTreeMap<String, String>, rows: &str) {
+        let SettingKeys { meaning, rounding } =
+            SettingKeys::of(self.features.iter().map(|feature| feature.column.as_str()), &CATALOGUE);
+        for Difference { key, trained, got } in differences(&[meaning, rounding].concat(), metadata, &self.settings) {
+            self.notes.push(format!("`{key}` is `{got}` here, but `{trained}` of the {rows}: not quite comparable"));
+        }
+    }
+
+    /// Adds a detector's verdict and each feature's contribution; where no table was given, also where the features fall among
+    /// its training rows. Gives the names of the features that it needs and the sample lacks: without them there is no verdict.
+    pub fn judge(&mut self, detector: &Detector) -> Vec<String> {
+        let (mut missing, mut values, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let has_reference = self.reference.is_some();
+        let mut has_quantiles = false;
+        for trained in &detector.features {
+            let place = self.features.iter().position(|feature| feature.column == trained.name);
+            let place = place.unwrap_or_else(|| self.add(trained.name.clone()));
+            places.push(place);
+            let feature = &mut self.features[place];
+            let Some(value) = feature.value else {
+                missing.push(trained.name.clone());
+                continue;
+            };
+            values.push(value);
+            // a regression's does not hang on features that may be missing
+            feature.contribution = detector.trees().is_none().then(|| trained.contribution(value));
+            if !has_reference {
+                feature.percentile = percentile(&trained.quantiles, value);
+                has_quantiles |= feature.percentile.is_some();
+            }
+        }
+        let rows = format!("training rows of the detector {}", detector.id());
+        self.note_differences(&detector.training.table, &rows);
+        if has_quantiles {
+            self.reference = Some(Reference { rows, n_rows: detector.training.n_rows });
+        }
+        if missing.is_empty() {
+            let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
+            for (&place, &contribution) in places.iter().zip(&contributions) {
+                self.features[place].contribution = Some(contribution);
+            }
+            let p_hallucination = detector.probability(&values);
+            self.verdict = Some(Verdict {
+                detector: detector.id().to_owned(),
+                detector_sha256: detector.sha256().to_owned(),
+                p_hallucination,
+                verdict: detector.verdict(p_hallucination).name().to_owned(),
+                threshold: detector.decision.as_ref().map_or(detector.threshold, |decision| decision.unsupported_from),
+                log_odds: intercept + contributions.iter().sum::<f64>(),
+                intercept,
+            });
+        }
+        missing
+    }
+}

@@ -1,0 +1,308 @@
+//! Metrics by generators as coloured cells with their numbers: ROC-AUC (the paper's figures 2 and 3) and the
+//! correlation with the labels (6 and 7).
+
+use super::{
+    Figure, LeftOut,
+    canvas::{Canvas, PLAIN, ink_on},
+    colour_bar, describe,
+    theme::{BODY, Diverging, SMALL, Tone},
+    type_setting::{Weight, fitted_names, width},
+};
+use crate::tables::{common_scorer, short};
+use veridiff_core::families::catalogue::Family;
+use veridiff_detector::{Direction, Evaluation, PredictorEvaluation, PredictorKind};
+
+/// A heat map's content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatMap {
+    /// Names of the columns; the first is set apart.
+    pub columns: Vec<String>,
+    /// Rows that belong together.
+    pub bands: Vec<Band>,
+    /// Colours of the cells.
+    pub scale: Diverging,
+    /// What the colours mean, under their bar.
+    pub legend: String,
+    /// Whether numbers under the colour bar have signs.
+    pub signed: bool,
+}
+
+/// Rows under one head.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// What they have in common; may be empty.
+    pub name: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// A sign beside the name; may be empty.
+    pub sign: String,
+    /// One for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// None makes it blank.
+    pub value: Option<f64>,
+    /// What is printed in it.
+    pub text: String,
+    /// What a pointer over it shows.
+    pub hint: String,
+}
+
+const ROW_HEIGHT: f64 = 21.0;
+const BAND_HEAD: f64 = 22.0;
+/// Between bands without heads.
+const BAND_GAP: f64 = 6.0;
+/// Beside the first column.
+const COLUMN_GAP: f64 = 6.0;
+/// The widest that names of rows and of columns may be.
+const MOST_ROW_NAME: f64 = 270.0;
+const MOST_COLUMN_NAME: f64 = 170.0;
+const SIGN_WIDTH: f64 = 16.0;
+
+/// Draws it.
+pub fn draw(map: &HeatMap) -> Canvas {
+    let rows: Vec<&Row> = map.bands.iter().flat_map(|band| &band.rows).collect();
+    let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
+    let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
+    let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
+    let left = name_width + 8.0 + sign_width;
+
+    let widest_number = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&cell.text, SMALL, Weight::Regular));
+    let least = widest_number.fold(0.0, f64::max) + 8.0;
+    let cell_width = if map.columns.len() <= 8 { f64::max(least, 58.0) } else { f64::max(least, 38.0) };
+    let heads = fitted_names(map.columns.iter().map(String::as_str), BODY, MOST_COLUMN_NAME);
+    let head_widths: Vec<f64> = heads.iter().map(|head| width(head, BODY, Weight::Regular)).collect();
+    let upright = head_widths.iter().all(|width| *width <= cell_width - 4.0);
+    let slant = std::f64::consts::FRAC_1_SQRT_2;
+    let column_x = |column: usize| left + column as f64 * cell_width + if column > 0 { COLUMN_GAP } else { 0.0 };
+    let cells_right = column_x(map.columns.len().max(1) - 1) + cell_width;
+    let (head_height, right) = if upright {
+        (BODY + 8.0, cells_right)
+    } else {
+        let reach = |(column, width): (usize, &f64)| column_x(column) + cell_width / 2.0 + (width + BODY) * slant;
+        let right = head_widths.iter().enumerate().map(reach).fold(cells_right, f64::max);
+        (head_widths.iter().copied().fold(0.0, f64::max) * slant + BODY + 4.0, right)
+    };
+
+    let legend_height = 14.0 + colour_bar::HEIGHT;
+    let headed = map.bands.iter().any(|band| !band.name.is_empty());
+    // the first head stands beside the columns' names if it is short enough
+    let first_head = map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
+    let gap = |index: usize| match (index, headed) {
+        (0, true) if first_head <= left => 0.0,
+        (_, true) => BAND_HEAD,
+        (0, false) => 0.0,
+        (_, false) => BAND_GAP,
+    };
+    let height = head_height
+        + map.bands.iter().enumerate().map(|(i, band)| gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
+        + legend_height;
+    let mut canvas = Canvas::new(right.max(left + colour_bar::width(&map.legend)), height);
+
+    for (column, head) in heads.iter().enumerate() {
+        let middle = column_x(column) + cell_width / 2.0;
+        let full = &map.columns[column];
+        if upright {
+            canvas.label(middle, head_height - 10.0, head, full, PLAIN.middle());
+        } else {
+            canvas.label(middle + 2.0, head_height - 6.0, head, full, PLAIN.turned(-45.0));
+        }
+    }
+    let mut y = head_height;
+    let mut names = names.iter();
+    for (index, band) in map.bands.iter().enumerate() {
+        y += gap(index);
+        if !band.name.is_empty() {
+            canvas.text(0.0, y - 7.0, &band.name, PLAIN.small().bold().tone(Tone::Muted));
+        }
+        for row in &band.rows {
+            let middle = y + ROW_HEIGHT / 2.0;
+            let name = names.next().map_or("", String::as_str);
+            canvas.label(name_width, middle, name, &row.name, PLAIN.end());
+            if !row.sign.is_empty() {
+                canvas.text_at_middle(
+                    name_width + 4.0 + SIGN_WIDTH / 2.0,
+                    middle,
+                    &row.sign,
+                    PLAIN.middle().tone(Tone::Muted),
+                );
+            }
+            for (column, cell) in row.cells.iter().enumerate() {
+                draw_cell(&mut canvas, map.scale, cell, [column_x(column), y, cell_width, ROW_HEIGHT]);
+            }
+            y += ROW_HEIGHT;
+        }
+    }
+    let number = |value: f64| if map.signed && value != 0.0 { format!("{value:+.2}") } else { format!("{value:.2}") };
+    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (left, y + 14.0), number, &map.legend);
+    canvas
+}
+
+fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &Cell, [x, y, width, height]: [f64; 4]) {
+    // a pixel of ground between cells
+    let area = [x, y, width - 1.0, height - 1.0];
+    let (tone, ink) = match cell.value {
+        Some(value) => {
+            let colour = scale.colour(value);
+            (Tone::Fixed(colour), ink_on(colour))
+        }
+        None => (Tone::Blank, Tone::Muted),
+    };
+    canvas.rectangle(area, tone, &cell.hint);
+    canvas.text_at_middle(
+        x + (width - 1.0) / 2.0,
+        y + (height - 1.0) / 2.0,
+        &cell.text,
+        PLAIN.small().middle().tone(ink),
+    );
+}
+
+/// ROC-AUC of every metric and of the combination, over all rows and within each generator.
+pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+    let title = "ROC-AUC of each metric by generator";
+    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| Cell {
+        value: figure.auc,
+        text: figure.auc.map_or_else(|| "–".to_owned(), |auc| format!("{auc:.2}")),
+        hint: match (figure.auc, figure.interval) {
+            (None, _) => format!("{name}, {place}: one class only (n = {})", figure.n),
+            (Some(auc), None) => format!("{name}, {place}: {auc:.3} (n = {})", figure.n),
+            (Some(auc), Some(interval)) => {
+                format!("{name}, {place}: {auc:.3} [{:.2}, {:.2}] (n = {})", interval.low, interval.high, figure.n)
+            }
+        },
+    };
+    let sign = |predictor: &PredictorEvaluation| match predictor.direction {
+        Some(Direction::Higher) => "+",
+        Some(Direction::Lower) => "−",
+        Some(Direction::Mixed) => "±",
+        None => "",
+    };
+    let bands = by_family(evaluation, true, title, |predictor, name| row(predictor, name, sign(predictor), &cell))?;
+    let values = bands.iter().flat_map(|band| &band.rows).flat_map(|row| &row.cells).filter_map(|cell| cell.value);
+    let scale = Diverging::around(0.5, 0.05, values);
+    let map =
+        HeatMap { columns: columns(evaluation), bands, scale, legend: "ROC-AUC; 0.50 is chance".into(), signed: false };
+    let caption = format!(
+        "ROC-AUC of each metric, and of {} over all of them, over all rows and within each generator. {} {} A metric \
+         is turned so that it points to hallucinations on the training folds (sign: + higher, − lower, ± the folds \
+         disagree), so a value below 0.5 in a column means that it points the other way there. Intervals are \
+         in the tables and under the pointer.",
+        describe::learner(evaluation.settings.learner),
+        describe::sample(evaluation),
+        describe::procedure(evaluation),
+    );
+    let subtitle = describe::subtitle(evaluation, scorer(evaluation));
+    Ok(Figure::new("auc-by-generator", title, &subtitle, caption, draw(&map)))
+}
+
+/// Point-biserial correlation of every metric, as stored, with the labels.
+pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+    let title = "Correlation of each metric with hallucination";
+    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| {
+        let correlation = figure.correlation;
+        let star = correlation.and_then(|c| c.p).is_some_and(|p| p < 0.05);
+        Cell {
+            value: correlation.map(|c| c.r),
+            text: correlation.map_or_else(|| "–".to_owned(), |c| signed(c.r) + if star { "*" } else { "" }),
+            hint: match correlation {
+                None => format!("{name}, {place}: metric or label does not vary (n = {})", figure.n),
+                Some(c) => {
+                    let p = c.p.map_or_else(String::new, |p| format!(", p = {p:.4}"));
+                    format!("{name}, {place}: r = {:+.3}{p} (n = {})", c.r, figure.n)
+                }
+            },
+        }
+    };
+    let bands = by_family(evaluation, false, title, |predictor, name| row(predictor, name, "", &cell))?;
+    let values = bands.iter().flat_map(|band| &band.rows).flat_map(|row| &row.cells).filter_map(|cell| cell.value);
+    let scale = Diverging::around(0.0, 0.1, values);
+    let legend = "r (point-biserial); * p < 0.05".to_owned();
+    let map = HeatMap { columns: columns(evaluation), bands, scale, legend, signed: true };
+    let caption = format!(
+        "Point-biserial correlation between each metric, as stored, and the label (1 is hallucinated): above 0, higher \
+         values are more often hallucinated. {} Nothing is trained. * p < 0.05 of no correlation, rows taken for \
+         independent and no correction for the number of cells, so about one cell in twenty would be marked by chance.",
+        describe::sample(evaluation),
+    );
+    let subtitle = describe::short_sample(evaluation) + &describe::scorer(scorer(evaluation));
+    Ok(Figure::new("correlation-by-generator", title, &subtitle, caption, draw(&map)))
+}
+
+/// A correlation with its sign; none for what rounds to zero.
+fn signed(r: f64) -> String {
+    match format!("{r:+.2}").as_str() {
+        "+0.00" | "-0.00" => "0.00".to_owned(),
+        text => text.replace('-', "−"),
+    }
+}
+
+/// The scorer that all metrics have in common, if they have one.
+fn scorer(evaluation: &Evaluation) -> Option<&str> {
+    let features = evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature);
+    common_scorer(features.map(|feature| feature.name.as_str()))
+}
+
+fn columns(evaluation: &Evaluation) -> Vec<String> {
+    ["all".to_owned()].into_iter().chain(evaluation.generators.iter().cloned()).collect()
+}
+
+fn row(
+    predictor: &PredictorEvaluation,
+    name: &str,
+    sign: &str,
+    cell: &impl Fn(&veridiff_detector::Figure, &str, &str) -> Cell,
+) -> Row {
+    let within = predictor.per_generator.iter().map(|g| cell(&g.figure, &g.generator, name));
+    let cells = [cell(&predictor.overall, "all", name)].into_iter().chain(within).collect();
+    Row { name: name.to_owned(), sign: sign.to_owned(), cells }
+}
+
+/// The features' rows by family, in the registry's order; then the combination's where it is wanted.
+fn by_family(
+    evaluation: &Evaluation,
+    with_combination: bool,
+    title: &str,
+    row: impl Fn(&PredictorEvaluation, &str) -> Row,
+) -> Result<Vec<Band>, LeftOut> {
+    if evaluation.generators.is_empty() {
+        return Err(LeftOut::new(
+            title,
+            "the table names no generators; the AUCs over all rows are in the next figure",
+        ));
+    }
+    let features: Vec<&PredictorEvaluation> =
+        evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature).collect();
+    if features.is_empty() {
+        return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
+    }
+    let scorer = scorer(evaluation);
+    let families = Family::ALL.into_iter().map(Some).chain([None]);
+    let mut bands: Vec<Band> = families
+        .map(|family| {
+            let members = features.iter().filter(|feature| Family::of_column(&feature.name) == family);
+            Band {
+                name: family.map_or("other", Family::name).to_owned(),
+                rows: members.map(|feature| row(feature, short(&feature.name, scorer))).collect(),
+            }
+        })
+        .filter(|band| !band.rows.is_empty())
+        .collect();
+    if bands.len() == 1 && !with_combination {
+        bands[0].name.clear();
+    }
+    let combination = evaluation.predictors.iter().find(|predictor| predictor.kind == PredictorKind::Combination);
+    if let Some(combination) = combination.filter(|_| with_combination) {
+        bands.push(Band { name: "together".into(), rows: vec![row(combination, "combination")] });
+    }
+    Ok(bands)
+}

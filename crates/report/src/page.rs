@@ -1,0 +1,252 @@
+//! The report as one HTML page: no script, no network, every name escaped.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use minijinja::{Environment, value::Serde};
+use serde::Serialize;
+
+use super::{
+    figures::{
+        LeftOut, Section, describe,
+        type_setting::{BOLD, REGULAR, clean},
+    },
+    paper_tables::NamedTable,
+    tables::{self, note_lines},
+};
+use veridiff_detector::{Evaluation, Figure, Interval, PredictorEvaluation, PredictorKind};
+
+/// A number at the top of the page.
+#[derive(Debug, Serialize)]
+struct Tile {
+    value: String,
+    what: String,
+    beside: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PagePicture<'a> {
+    name: &'a str,
+    title: &'a str,
+    caption: &'a str,
+    /// In CSS pixels.
+    width: f64,
+    svg: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct PageSection<'a> {
+    title: &'a str,
+    figures: Vec<PagePicture<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageTable<'a> {
+    name: &'a str,
+    grid: &'a tables::Grid,
+}
+
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    title: String,
+    about: String,
+    version: &'static str,
+    font_regular: String,
+    font_bold: String,
+    css: &'static str,
+    tiles: Vec<Tile>,
+    findings: Vec<String>,
+    warnings: Vec<String>,
+    sections: Vec<PageSection<'a>>,
+    tables: Vec<PageTable<'a>>,
+    notes: Vec<String>,
+    legend: Vec<String>,
+    left_out: Vec<PageLeftOut<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageLeftOut<'a> {
+    title: &'a str,
+    why: &'a str,
+}
+
+/// The page. `source` is what the user calls the table.
+///
+/// # Errors
+/// The template engine's, which would be a fault of the template.
+pub fn html(
+    evaluation: &Evaluation,
+    source: &str,
+    sections: &[Section],
+    left_out: &[LeftOut],
+    tables: &[NamedTable],
+) -> Result<String, minijinja::Error> {
+    let (warnings, notes) = note_lines(&evaluation.notes).partition(|note| note.starts_with("warning:"));
+    let page = Page {
+        title: clean(&format!("Hallucination detection on {source}")),
+        about: format!(
+            "{} {} {}",
+            describe::sample(evaluation),
+            describe::procedure(evaluation),
+            describe::intervals(evaluation)
+        ),
+        version: env!("CARGO_PKG_VERSION"),
+        font_regular: STANDARD.encode(REGULAR),
+        font_bold: STANDARD.encode(BOLD),
+        css: include_str!("page.css"),
+        tiles: tiles(evaluation),
+        findings: findings(evaluation),
+        warnings,
+        sections: sections.iter().map(page_section).collect(),
+        tables: tables.iter().map(|table| PageTable { name: &table.name, grid: &table.grid }).collect(),
+        notes,
+        legend: tables::whole_legend(evaluation).lines().map(str::to_owned).collect(),
+        left_out: left_out.iter().map(|figure| PageLeftOut { title: &figure.title, why: &figure.why }).collect(),
+    };
+    let mut environment = Environment::new();
+    // the name's ending turns escaping on
+    environment.add_template("page.html", include_str!("page.html"))?;
+    environment.get_template("page.html")?.render(Serde(page))
+}
+
+fn page_section(section: &Section) -> PageSection<'_> {
+    let figures = section.figures.iter().map(|figure| PagePicture {
+        name: &figure.name,
+        title: &figure.title,
+        caption: &figure.caption,
+        width: figure.width,
+        svg: &figure.svg,
+    });
+    PageSection { title: section.title, figures: figures.collect() }
+}
+
+fn auc_text(auc: Option<f64>, interval: Option<Interval>) -> String {
+    match (auc, interval) {
+        (Some(auc), Some(Interval { low, high })) => format!("{auc:.2} [{low:.2}, {high:.2}]"),
+        (Some(auc), None) => format!("{auc:.2}"),
+        (None, _) => "unknown".to_owned(),
+    }
+}
+
+fn best_single(evaluation: &Evaluation) -> Option<&PredictorEvaluation> {
+    let features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature);
+    features.filter(|p| p.overall.auc.is_some()).max_by(|a, b| a.overall.auc.partial_cmp(&b.overall.auc).expect("AUCs"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "unknown".to_owned(), |value| format!("{:.0}%", 100.0 * value))
+}
+
+fn tiles(evaluation: &Evaluation) -> Vec<Tile> {
+    let Some(whole) = evaluation.predictors.last() else { return Vec::new() };
+    let interval = |figure: &Figure| {
+        figure.interval.map_or_else(String::new, |i| format!("95% interval {:.2} to {:.2}; ", i.low, i.high))
+    };
+    let auc = |figure: &Figure| figure.auc.map_or_else(|| "–".to_owned(), |auc| format!("{auc:.2}"));
+    let (what, beside) = match whole.kind {
+        PredictorKind::Detector => ("ROC-AUC of the detector", "0.50 is chance"),
+        _ => ("ROC-AUC of all metrics together", "out of fold; 0.50 is chance"),
+    };
+    let mut tiles =
+        vec![Tile { value: auc(&whole.overall), what: what.to_owned(), beside: interval(&whole.overall) + beside }];
+    if let Some(best) = best_single(evaluation) {
+        tiles.push(Tile {
+            value: auc(&best.overall),
+            what: "ROC-AUC of the best single metric".to_owned(),
+            beside: clean(&format!("{}{}", interval(&best.overall), best.name)),
+        });
+    }
+    tiles.push(Tile {
+        value: percent(whole.overall.accuracy),
+        what: "of verdicts are right".to_owned(),
+        beside: format!("always the larger class: {}", percent(whole.overall.majority)),
+    });
+    tiles.push(Tile {
+        value: describe::count(evaluation.n),
+        what: "rows".to_owned(),
+        beside: format!(
+            "{} hallucinated; {}",
+            describe::count(evaluation.n_positive),
+            describe::counted(evaluation.n_groups, "group (diff)", "groups (diffs)")
+        ),
+    });
+    tiles
+}
+
+/// What the figures say, in sentences.
+fn findings(evaluation: &Evaluation) -> Vec<String> {
+    let Some(whole) = evaluation.predictors.last() else { return Vec::new() };
+    let n_features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature).count();
+    let who = match whole.kind {
+        PredictorKind::Detector => format!("The detector {} tells", whole.name),
+        _ => format!("Together, {} tell", describe::counted(n_features, "metric", "metrics")),
+    };
+    let overall = &whole.overall;
+    let in_sample = overall
+        .in_sample
+        .and_then(|in_sample| in_sample.auc)
+        .map_or_else(String::new, |auc| format!(", and {auc:.2} on the rows trained on, which flatters"));
+    let verdict = match overall.interval {
+        Some(interval) if interval.low <= 0.5 => " The interval includes 0.5, so chance explains it as well.",
+        _ => "",
+    };
+    let how = if whole.kind == PredictorKind::Detector { "" } else { " out of fold" };
+    let mut findings = vec![format!(
+        "{who} hallucinated texts from the others with a ROC-AUC of {}{how}{in_sample}.{verdict}",
+        auc_text(overall.auc, overall.interval)
+    )];
+    if let Some(best) = best_single(evaluation) {
+        findings.push(format!(
+            "The best single metric is {} with {}; it was chosen after looking at all {n_features}, so it flatters.",
+            best.name,
+            auc_text(best.overall.auc, best.overall.interval)
+        ));
+    }
+    let within = &whole.within_generators;
+    if within.n_generators > 1 {
+        let new = whole.leave_one_generator_out.as_ref().map_or_else(String::new, |left_out| {
+            format!(
+                " On texts of a generator that was left out of training: {}.",
+                auc_text(left_out.pooled.auc, left_out.pooled.interval)
+            )
+        });
+        findings.push(format!(
+            "Within one generator's texts, where knowing who wrote does not help, the mean AUC of {} is {}.{new}",
+            describe::counted(within.n_generators, "generator", "generators"),
+            auc_text(within.auc, within.interval)
+        ));
+    }
+    findings.extend(reference_finding(evaluation));
+    if let (Some(accuracy), Some(majority)) = (overall.accuracy, overall.majority) {
+        let comparison = match accuracy.total_cmp(&majority) {
+            std::cmp::Ordering::Greater => "more than",
+            std::cmp::Ordering::Equal => "exactly",
+            std::cmp::Ordering::Less => "fewer than",
+        };
+        findings.push(format!(
+            "Verdicts are right for {:.1}% of the rows, {comparison} the {:.1}% of always answering the larger class.",
+            100.0 * accuracy,
+            100.0 * majority
+        ));
+    }
+    findings.iter().map(|finding| clean(finding)).collect()
+}
+
+/// Metrics that need a reference text against those that do not.
+fn reference_finding(evaluation: &Evaluation) -> Option<String> {
+    let comparison = evaluation.comparison.as_ref()?;
+    let set = |name: &str| comparison.sets.iter().find(|set| set.name == name);
+    let (based, free) = (set("reference-based")?, set("reference-free")?);
+    let pair = comparison
+        .pairs
+        .iter()
+        .find(|pair| [pair.first.as_str(), pair.second.as_str()].iter().all(|name| name.starts_with("reference-")));
+    let p = pair.and_then(|pair| pair.p).map_or_else(String::new, |p| match p {
+        p if p < 0.001 => "; p < 0.001 of no difference".to_owned(),
+        p => format!("; p = {p:.3} of no difference"),
+    });
+    let text = |figure: &Figure| auc_text(figure.auc, figure.interval);
+    Some(format!(
+        "Metrics that need a reference text reach {}, those that need none {}{p}.",
+        text(&based.overall),
+        text(&free.overall)
+    ))
+}

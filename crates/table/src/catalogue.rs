@@ -1,0 +1,82 @@
+//! What is known of a table's feature columns: family, unit, meaning, and what their numbers hang on.
+//!
+//! A feature is one number of a sample. Its column is `<feature>@<model>`, where the model is the scorer, encoder or classifier
+//! that it comes from, or `<feature>` alone if it comes from the texts. Who computes features hands a [`Catalogue`] of them to
+//! whoever reads tables, so that fitting and evaluating know no model.
+
+/// The name of a column's feature: what stands before the `@`, or all of it.
+pub fn feature_of(column: &str) -> &str {
+    column.split('@').next().unwrap_or(column)
+}
+
+/// The model of a column: what stands behind the first `@`; none for a feature of the texts.
+pub fn model_of(column: &str) -> Option<&str> {
+    column.split_once('@').map(|(_, model)| model)
+}
+
+/// One feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The column's name before the `@`.
+    pub name: &'static str,
+    /// Unit and range.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+    /// Whether its column has a model's name behind an `@`.
+    pub has_model: bool,
+    /// Keys of a table's metadata that change what its numbers mean. A key that ends in `@` is followed by the column's model.
+    /// Of a value `version N: details` only the version counts.
+    pub hangs_on: &'static [&'static str],
+}
+
+/// Features that are computed together and chosen together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FamilyEntry {
+    /// The name a user types.
+    pub name: &'static str,
+    /// Whether its features compare the text with the sample's reference.
+    pub needs_reference: bool,
+    /// Its features, in the order of their columns.
+    pub entries: Vec<Entry>,
+}
+
+/// Every family of features, in the order of their columns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    families: Vec<FamilyEntry>,
+}
+
+impl Catalogue {
+    /// A catalogue of these families.
+    pub fn new(families: Vec<FamilyEntry>) -> Self {
+        Catalogue { families }
+    }
+
+    /// The families, in the order of their columns.
+    pub fn families(&self) -> &[FamilyEntry] {
+        &self.families
+    }
+
+    /// The family of a table's column; none if the catalogue does not know its feature.
+    pub fn family_of(&self, column: &str) -> Option<&FamilyEntry> {
+        let name = feature_of(column);
+        self.families.iter().find(|family| family.entries.iter().any(|entry| entry.name == name))
+    }
+
+    /// The feature of a table's column, if the catalogue knows it.
+    pub fn entry_of(&self, column: &str) -> Option<&Entry> {
+        let name = feature_of(column);
+        self.families.iter().flat_map(|family| &family.entries).find(|entry| entry.name == name)
+    }
+
+    /// Whether a column without a model is a feature's.
+    pub fn is_plain_feature(&self, column: &str) -> bool {
+        self.entry_of(column).is_some_and(|entry| entry.name == column && !entry.has_model)
+    }
+
+    /// Whether a column is a feature that compares the text with the sample's reference.
+    pub fn needs_reference(&self, column: &str) -> bool {
+        self.family_of(column).is_some_and(|family| family.needs_reference)
+    }
+}

@@ -1,0 +1,34 @@
+//! Choices that a person makes by name.
+
+/// Names for the variants of a choice, as a user types them.
+#[macro_export]
+macro_rules! named {
+    ($type:ty, $what:literal, $($name:literal => $variant:ident),+) => {
+        impl $type {
+            /// Every name a user can type, in the order of the documentation.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// The name a user types.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(s: &str) -> std::result::Result<Self, String> {
+                match s {
+                    $($name => Ok(Self::$variant),)+
+                    _ => Err(format!(concat!("unknown ", $what, " `{}`; one of {}"), s, Self::NAMES.join(", "))),
+                }
+            }
+        }
+    };
+}

@@ -1,0 +1,11 @@
+//! What a change and a text are: a diff's lines with byte spans, one input record, the prompt around a diff, and which words of a
+//! text stand where in a change.
+//!
+//! Nothing here knows a model, a table or a terminal.
+
+mod choice;
+pub mod diff;
+pub mod grounding;
+pub mod printable;
+pub mod prompt;
+pub mod sample;

@@ -1,0 +1,240 @@
+//! `veridiff explain`: one diff and one text, token by token.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::{Context, bail};
+
+use super::{
+    Outcome, UsageError,
+    change::{commit, detector_called, is_stdin, read, samples_of, task_called},
+    has_colours, note,
+    rows::print,
+    scoring::{ModelArgs, SettingArgs},
+};
+use veridiff_core::{
+    Error,
+    families::catalogue::FeatureSet,
+    scorer::{Scorer, Settings},
+};
+use veridiff_detector::Detector;
+use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
+use veridiff_table::{Table, files};
+use veridiff_text::sample::Sample;
+
+/// Columns of a page that is written to no terminal.
+const DEFAULT_WIDTH: usize = 100;
+
+/// Arguments of `veridiff explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change: a file with a unified diff or one hunk; `-` reads stdin
+    #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]
+    diff: Option<PathBuf>,
+    /// The text about it: a file; `-` reads stdin
+    #[arg(long, value_name = "FILE", requires = "diff")]
+    text: Option<PathBuf>,
+    /// A commit of the repository here: its diff and its message
+    #[arg(long, value_name = "REV", conflicts_with = "input")]
+    commit: Option<String>,
+    /// Samples, one JSON object a line; `-` reads stdin
+    #[arg(long, value_name = "FILE", requires = "id")]
+    input: Option<PathBuf>,
+    /// Which of them
+    #[arg(long, requires = "input")]
+    id: Option<String>,
+    /// What the text was written as: review or commit [default: review; commit with --commit; the sample's own with --input]
+    #[arg(long)]
+    task: Option<String>,
+    /// Show what this token of the text rests on, counted from 1; N-M for several
+    #[arg(long, value_name = "N", conflicts_with = "phrase")]
+    token: Option<TokenRange>,
+    /// Show what these words of the text rest on, where they first occur
+    #[arg(long, value_name = "TEXT")]
+    phrase: Option<String>,
+    /// A detector, a file that `fit` wrote or one that ships with the program: its verdict, what each feature adds to it, where
+    /// each falls among its training rows
+    #[arg(long, value_name = "FILE|NAME")]
+    detector: Option<String>,
+    /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    settings: SettingArgs,
+    /// Write one self-contained page for the browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print everything as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Columns of the page for the terminal [default: the terminal's, else 100]
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+}
+
+/// Tokens of the text as a person counts them.
+#[derive(Debug, Clone)]
+struct TokenRange {
+    /// From 1, inclusive.
+    first: usize,
+    last: usize,
+}
+
+impl FromStr for TokenRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(TokenRange { first, last }),
+            _ => {
+                Err("give a token's number from 1 on, such as 3, or the first and last of several, such as 3-5".into())
+            }
+        }
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
+    let mut sample = args.sample()?;
+    if let Some(name) = &args.task {
+        sample.task = task_called(name)?;
+    }
+    // whatever can be wrong with files shows before the model runs
+    let detector = args.detector.as_deref().map(detector_called).transpose()?;
+    let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
+    args.html.as_deref().map(check_writable).transpose()?;
+    let scorer = args.model.scorer()?;
+    let mut explanation = explain(&scorer, &sample, &settings)?;
+    if let (Some(table), Some(path)) = (&table, &args.table) {
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
+        explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;
+    }
+    if let Some(detector) = &detector {
+        judge(&mut explanation, detector)?;
+    }
+    if let Some(tokens) = args.chosen(&explanation)? {
+        explanation.choose(tokens);
+    }
+    if let Some(path) = &args.html {
+        write_page(path, &explanation)?;
+    }
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string(&explanation)?))?;
+    } else if args.html.is_none() {
+        print(&terminal_page(&explanation, screen(args.width)))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Measures a sample and gathers what there is to say about it.
+pub fn explain(scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<Explanation> {
+    scorer.prepare(settings);
+    let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, settings)?;
+    let mut provenance = settings.provenance();
+    provenance.extend(scorer.provenance().clone());
+    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &measurement))
+}
+
+/// Adds a detector's verdict; one that uses nothing of this scorer is refused, one that needs more is noted.
+pub fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Result<()> {
+    let missing = explanation.judge(detector);
+    let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if missing.len() == detector.features.len() {
+        let problem = format!("the detector {} uses no feature of `{}`", detector.id(), explanation.scorer);
+        let hint = format!(
+            "it uses {}; choose that model, or name this one as the detector does: --model NAME=SOURCE",
+            list(&missing)
+        );
+        return Err(UsageError::error(problem, hint));
+    }
+    if !missing.is_empty() {
+        explanation.notes.push(format!(
+            "no verdict: the detector needs {}, which a --table with a row of the sample's id can give",
+            list(&missing)
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a page can be written there, before the model runs.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    files::check(path).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Writes the page for the browser and says so.
+pub fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
+    files::write(path, html_page(explanation)).with_context(|| format!("cannot write `{}`", path.display()))?;
+    note(&format!("page written to {}", path.display()));
+    Ok(())
+}
+
+/// What stdout is: its width, and the colours it takes.
+pub fn screen(width: Option<usize>) -> Screen {
+    let stdout = std::io::stdout();
+    let of_terminal = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+    let colours = match () {
+        () if !has_colours() => Colours::None,
+        () if anstyle_query::truecolor() => Colours::TrueColor,
+        () => Colours::Ansi256,
+    };
+    Screen { width: width.or_else(of_terminal).unwrap_or(DEFAULT_WIDTH), colours }
+}
+
+impl Args {
+    fn sample(&self) -> anyhow::Result<Sample> {
+        match (&self.diff, &self.text, &self.commit, &self.input) {
+            (Some(diff), Some(text), ..) => {
+                if is_stdin(diff) && is_stdin(text) {
+                    bail!("--diff and --text cannot both read stdin");
+                }
+                Ok(Sample::new("", &read(diff)?, read(text)?.trim_end_matches('\n')))
+            }
+            (_, _, Some(revision), _) => commit(revision),
+            (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
+            _ => Err(UsageError::error(
+                "nothing to explain",
+                "give --diff FILE with --text FILE, --input FILE with --id ID, or --commit REV",
+            )),
+        }
+    }
+
+    /// The tokens that `--token` or `--phrase` choose.
+    fn chosen(&self, explanation: &Explanation) -> anyhow::Result<Option<Range<usize>>> {
+        let n = explanation.n_response_tokens;
+        if let Some(TokenRange { first, last }) = self.token {
+            if last > n {
+                let problem = format!("--token {last}: the text has {n} tokens");
+                return Err(UsageError::error(problem, "leave --token out to see them with their numbers"));
+            }
+            return Ok(Some(first - 1..last));
+        }
+        let Some(phrase) = &self.phrase else { return Ok(None) };
+        let found = explanation.tokens_of(phrase).ok_or_else(|| {
+            let problem = format!("--phrase `{phrase}` does not occur in the text");
+            UsageError::error(problem, "it is compared letter by letter; --token takes numbers")
+        })?;
+        Ok(Some(found))
+    }
+}
+
+fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
+    let (samples, unreadable) = samples_of(input)?;
+    let n = samples.len();
+    if let Some(sample) = samples.into_iter().find(|sample| sample.id == id) {
+        return Ok(sample);
+    }
+    let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
+    Err(match unreadable.first() {
+        None => UsageError::error(problem, "ids are compared letter by letter"),
+        Some(first) => {
+            UsageError::error(problem, format!("{} of its lines cannot be read, the first: {first}", unreadable.len()))
+        }
+    })
+}

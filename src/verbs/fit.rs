@@ -1,0 +1,57 @@
+//! `veridiff fit`.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use super::{
+    Outcome, choice,
+    rows::{FigureArgs, RowArgs, print},
+};
+use veridiff_core::Error;
+use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector};
+use veridiff_report::tables::{Format, fit_page};
+
+/// Arguments of `veridiff fit`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    rows: RowArgs,
+    /// Where the detector goes (JSON)
+    #[arg(long, value_name = "FILE", default_value = "detector.json")]
+    output: PathBuf,
+    #[command(flatten)]
+    figures: FigureArgs,
+    /// How probabilities are calibrated, on rows that the regression did not see
+    #[arg(long, value_parser = choice::<CalibrationMethod>(CalibrationMethod::NAMES), default_value_t)]
+    calibration: CalibrationMethod,
+    /// How `check` reaches its verdicts: accuracy, one threshold; precision=P[,Q], a share P of the texts called unsupported and
+    /// Q of those called supported are right, and it abstains between; false-alarms=F,Q, at most a share F of the supported texts
+    /// is called unsupported; cost=FALSE_ALARM:MISS[:ABSTAIN], the cheapest
+    #[arg(long, value_name = "RULE", default_value_t)]
+    verdicts: DecisionRule,
+    /// Print the detector and its figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let table = args.rows.table()?;
+    let rows = args.rows.labelled(&table, &[])?;
+    let settings = FitSettings {
+        eval: args.figures.settings(),
+        where_clauses: args.rows.clauses.clone(),
+        table: table.metadata().clone(),
+        domain: Domain::new(&table)?,
+        calibration: args.calibration,
+        rule: args.verdicts,
+    };
+    let fit = fit_detector(&rows, settings).map_err(Error::from).with_context(|| args.rows.place())?;
+    fit.detector.write(&args.output).map_err(Error::from)?;
+    print(&fit_page(&fit, if args.json { Format::Json } else { Format::Text }))?;
+    if !args.json {
+        print(&format!("written to        {}\n", args.output.display()))?;
+    }
+    Ok(Outcome::Done)
+}

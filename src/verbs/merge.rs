@@ -1,0 +1,59 @@
+//! `veridiff merge`: the tables of a run's shards become the table of the run.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use super::Outcome;
+use veridiff_core::Error;
+use veridiff_table::{MergeSummary, Table};
+
+/// Arguments of `veridiff merge`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shards' tables (.parquet, .csv or .jsonl), in any order
+    #[arg(required = true, value_name = "TABLE")]
+    inputs: Vec<PathBuf>,
+    /// Where the merged table goes; the ending (.parquet, .csv, .jsonl) chooses the format
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Print what was merged to stdout as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    Table::check_output(&args.output).map_err(Error::from)?;
+    let shards = args
+        .inputs
+        .iter()
+        .map(|path| Ok((path.display().to_string(), Table::read(path)?)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let (merged, summary) = Table::merge(&shards).map_err(Error::from)?;
+    merged.write(&args.output).map_err(Error::from)?;
+
+    if args.json {
+        let mut fields = serde_json::to_value(&summary)?;
+        fields["output"] = args.output.display().to_string().into();
+        writeln!(io::stdout().lock(), "{fields}")?;
+    }
+    note(&args, &summary)?;
+    Ok(Outcome::Done)
+}
+
+/// Tells a person, on stderr, what the merged table is and what may be wrong with it.
+fn note(args: &Args, summary: &MergeSummary) -> io::Result<()> {
+    let MergeSummary { n_rows, n_columns, .. } = summary;
+    let mut out = anstream::stderr().lock();
+    let (n_tables, output) = (args.inputs.len(), args.output.display());
+    writeln!(out, "merged {n_tables} tables into {output}: {n_rows} rows, {n_columns} columns")?;
+    if !summary.ordered && summary.n_rows > 0 {
+        writeln!(out, "note: no column `row`, so the rows stay in the order given")?;
+    }
+    if let Some(missing @ 1..) = summary.n_missing_rows {
+        writeln!(out, "note: {missing} rows of the input are in none of the tables; is a shard missing?")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! `veridiff prevalence`: how often each outcome is, by generator.
+
+use super::{Outcome, agree::FileArgs, choice, note, rows::print};
+use veridiff_core::annotation::prevalence;
+use veridiff_report::{annotation::prevalence_page, tables::Format};
+
+/// Arguments of `veridiff prevalence`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    files: FileArgs,
+    /// How the tables are printed
+    #[arg(long, value_parser = choice::<Format>(Format::NAMES), default_value_t = Format::Text)]
+    format: Format,
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (settled, notes) = args.files.read()?.settle();
+    let format = if args.json { Format::Json } else { args.format };
+    print(&prevalence_page(&prevalence(&settled), &notes, format))?;
+    if format == Format::Csv {
+        notes.iter().for_each(|line| note(&format!("note: {line}")));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,95 @@
+//! The arguments that `fit` and `eval` share: which table, which rows, which features, how figures are made.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use veridiff_core::Error;
+use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_detector::{
+    Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
+    labelled_rows,
+};
+use veridiff_table::Table;
+
+/// Which rows and features of which table.
+#[derive(Debug, clap::Args)]
+pub struct RowArgs {
+    /// Feature table with labels (.parquet, .csv or .jsonl), as `score` writes it
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Features to use: names, names before the `@`, `*` for any run of characters [default: every feature column]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub features: Vec<String>,
+    /// Use only rows with one of these values, or with none of them (`key!=value`); all clauses must hold
+    #[arg(long = "where", value_name = "KEY=VALUE,…")]
+    pub clauses: Vec<String>,
+}
+
+/// How figures are made.
+#[derive(Debug, clap::Args)]
+pub struct FigureArgs {
+    /// What is made of the features together: logistic (regression), boosted (trees) or forest (extremely randomised trees)
+    #[arg(long, value_name = "LEARNER", default_value_t)]
+    pub learner: Learner,
+    /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_L2, allow_negative_numbers = true)]
+    pub l2: f64,
+    /// Cross-validation folds; a group (diff) is never split
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub folds: usize,
+    /// Resamples of the bootstrap intervals; 0 makes none
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub bootstrap: usize,
+    /// Seed of the folds and the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl FigureArgs {
+    /// As the library takes them.
+    pub fn settings(&self) -> EvalSettings {
+        let bootstrap = Bootstrap { n_resamples: self.bootstrap, seed: self.seed };
+        EvalSettings { n_folds: self.folds, l2: self.l2, learner: self.learner, bootstrap }
+    }
+}
+
+impl RowArgs {
+    /// Reads the table and keeps the rows that pass every clause.
+    pub fn table(&self) -> anyhow::Result<Table> {
+        let clauses = self
+            .clauses
+            .iter()
+            .map(|clause| clause.parse::<WhereClause>().map_err(Error::from))
+            .collect::<Result<Vec<_>, _>>()?;
+        let table = Table::read(&self.input).map_err(Error::from)?;
+        filter_table(table, &clauses).with_context(|| self.place())
+    }
+
+    /// The labelled rows of the table with the chosen features, and the columns to give figures by.
+    pub fn labelled(&self, table: &Table, by: &[String]) -> anyhow::Result<LabelledRows> {
+        let features = choose_features(table, &CATALOGUE, &self.features).with_context(|| self.place())?;
+        labelled_rows(table, &CATALOGUE, &features, by).with_context(|| self.place())
+    }
+
+    /// Where an error about rows happened.
+    pub fn place(&self) -> String {
+        format!("cannot use the table `{}`", self.input.display())
+    }
+}
+
+/// Writes to stdout; a reader that has gone away is no fault.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    offer(text).map(drop)
+}
+
+/// Writes to stdout; false if the reader has gone away and wants no more.
+pub fn offer(text: &str) -> anyhow::Result<bool> {
+    use std::io::Write;
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write to stdout"),
+    }
+}

@@ -1,0 +1,269 @@
+//! The arguments that every verb with a model shares: which model, on what, with which settings.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use candle_core::{DType, Device};
+
+use super::{device::DeviceChoice, models::onto, note};
+use veridiff_core::{
+    Error,
+    families::{
+        aggregate::{FirstTarget, StartRow, TargetRule},
+        catalogue::FeatureSet,
+    },
+    preset,
+    scorer::{Prepared, Scorer, Settings, Targets},
+    tokens::EncodeOptions,
+};
+use veridiff_engine::{
+    files::{
+        cards::DEFAULT_CARD,
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias},
+    },
+    ops::has_bf16_products,
+    plan::{Footprint, Lengths, Limits, parse_size},
+    reading::attribution::{AttributedFn, Denominator, Fold},
+};
+use veridiff_text::prompt::Template;
+
+/// Which models, and where they run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ModelArgs {
+    /// Built-in id, folder, .gguf file or hub repository org/name[@revision]; NAME=SOURCE names its columns [default:
+    /// smollm2-135m]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Vec<String>,
+    /// cpu, cuda[:n] or metal
+    #[arg(long, default_value = "cpu")]
+    pub device: DeviceChoice,
+    /// f32, f64, bf16 or f16; the checkpoint's own is never used silently
+    #[arg(long, default_value = "f32")]
+    pub dtype: String,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Memory that may be used, on a GPU the device's, such as 2GB or 1500MiB: fewer targets go together [default: no bound]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub max_memory: Option<u64>,
+    /// Never open a socket: use only what is already here
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Reads the weights of a scorer.
+pub fn load(prepared: Prepared<'_>) -> anyhow::Result<Scorer> {
+    let place = format!("cannot load the model `{}`", prepared.name());
+    prepared.load().context(place)
+}
+
+/// Where an error about a model happened.
+pub fn place(files: &ModelFiles) -> String {
+    format!("cannot load the model `{}`", files.name)
+}
+
+/// A size with how to mend it, which clap prints.
+fn memory(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; give {hint}"),
+        None => error.to_string(),
+    })
+}
+
+impl ModelArgs {
+    /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
+    pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
+        self.start_threads()?;
+        let default = [DEFAULT_CARD.to_owned()];
+        let mut files = self.resolve(if self.model.is_empty() { &default } else { &self.model[..] })?;
+        make_names_distinct(&mut files);
+        Ok(files)
+    }
+
+    /// Finds models that are named as scorers are, fetching what is missing.
+    pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
+        let specs: Vec<&String> = specs.into_iter().collect();
+        // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
+        specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
+        self.device.open()?;
+        let bar = super::progress::bytes();
+        let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
+        let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
+        let files = files.collect::<Result<Vec<_>, Error>>()?;
+        bar.finish_and_clear();
+        Ok(files)
+    }
+
+    /// Finds out whether models can be loaded, and what of, without loading any.
+    pub fn prepare<'a>(&self, files: &'a [ModelFiles]) -> anyhow::Result<Vec<Prepared<'a>>> {
+        let dtype = self.dtype()?;
+        let device = self.device_for(dtype)?;
+        self.check_fit(files, dtype, &device)?;
+        let prepare = |files| Prepared::new(files, dtype, &device).with_context(|| place(files));
+        files.iter().map(prepare).collect()
+    }
+
+    fn device_for(&self, dtype: DType) -> anyhow::Result<Device> {
+        let device = self.device.open()?;
+        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
+            note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
+        }
+        Ok(device)
+    }
+
+    /// Whether each model with the shortest of samples keeps within the bound.
+    fn check_fit(&self, files: &[ModelFiles], dtype: DType, device: &Device) -> anyhow::Result<()> {
+        if self.max_memory.is_none() {
+            return Ok(());
+        }
+        for files in files {
+            let footprint = Footprint::new(&files.model_config().map_err(Error::from)?, dtype, device);
+            let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
+            let shortest = Lengths { n_prompt: 1, n_response: 1 };
+            footprint.plan(shortest, false, limits).map_err(Error::from).with_context(|| place(files))?;
+        }
+        Ok(())
+    }
+
+    /// Loads one model in a dtype of the caller's.
+    pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
+        Scorer::load(files, dtype, &self.device_for(dtype)?).with_context(|| place(files))
+    }
+
+    /// Loads the one model that a verb of a single model takes.
+    pub fn scorer(&self) -> anyhow::Result<Scorer> {
+        if self.model.len() > 1 {
+            bail!("this verb takes one --model, got {}", self.model.len());
+        }
+        let files = self.files()?;
+        let mut prepared = self.prepare(&files)?;
+        load(prepared.remove(0))
+    }
+
+    /// With every model under the name of one that a detector knows, which also is the default.
+    pub fn standing_for(&self, name: &str) -> ModelArgs {
+        let rename = |spec: &String| match split_alias(spec) {
+            (None, source) if source == name => source.to_owned(),
+            (_, source) => format!("{name}={source}"),
+        };
+        let model = if self.model.is_empty() { vec![name.to_owned()] } else { self.model.iter().map(rename).collect() };
+        ModelArgs { model, ..self.clone() }
+    }
+
+    /// Starts as many threads as asked for; once, before anything computes.
+    pub fn start_threads(&self) -> anyhow::Result<()> {
+        match self.threads {
+            None => Ok(()),
+            Some(0) => bail!("--threads 0: at least one is needed"),
+            Some(n) => {
+                rayon::ThreadPoolBuilder::new().num_threads(n).build_global().context("cannot start the threads")
+            }
+        }
+    }
+
+    /// The dtype asked for.
+    pub fn dtype(&self) -> anyhow::Result<DType> {
+        Ok(match self.dtype.as_str() {
+            "f32" => DType::F32,
+            "f64" => DType::F64,
+            "bf16" => DType::BF16,
+            "f16" => DType::F16,
+            other => bail!("unknown dtype `{other}`; one of f32, f64, bf16, f16"),
+        })
+    }
+}
+
+/// What is computed, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SettingArgs {
+    /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised; paper-26 = as
+    /// paper, and in `score` the core paper's 26 features and their models, each replaced by a NAME=SOURCE of its name
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    pub preset: String,
+    /// The scalar that attribution explains: probability, logit or log-prob
+    #[arg(long, value_name = "FN")]
+    pub attributed_fn: Option<AttributedFn>,
+    /// How a gradient vector becomes a number: l2, dot or abs_dot
+    #[arg(long)]
+    pub fold: Option<Fold>,
+    /// Divide each column of the attribution matrix by its L1 sum
+    #[arg(long, overrides_with = "no_normalize")]
+    pub normalize: bool,
+    /// Keep raw attribution
+    #[arg(long)]
+    pub no_normalize: bool,
+    /// Prompt for every sample: review, commit, review-zero-shot, commit-zero-shot, raw (the diff alone), cct5 (its lines
+    /// behind <add>, <del> and <keep>) [default: by the sample's task; for an encoder-decoder cct5 if it has these tokens,
+    /// else raw]
+    #[arg(long, value_name = "NAME")]
+    pub prompt: Option<String>,
+    /// Prompt from a file with one {diff}; the text follows its last character directly
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub template: Option<PathBuf>,
+    /// Most tokens of prompt and text together, with an encoder-decoder of each; the diff is cut to it, never the text
+    /// [default: the model's limit, which an encoder-decoder can go beyond]
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// Read special-token text such as <|im_end|> in the input as control tokens, as the reference stack does
+    #[arg(long)]
+    pub parse_special: bool,
+    /// Which tokens the means are over: all that the tokenizer gives; no-special, without those around an encoder-decoder's
+    /// text (<s>, </s>); append-eos, with a decoder-only model's token for the end behind the text [default: all]
+    #[arg(long, value_name = "WHICH")]
+    pub targets: Option<Targets>,
+    /// What an encoder-decoder's normalised columns are divided by: joint, the sum over diff, decoder start and earlier text;
+    /// source, the sum over the diff, without attribution to text [default: joint]
+    #[arg(long, value_name = "SUM")]
+    pub denominator: Option<Denominator>,
+    /// Whether an encoder-decoder's start token is earlier text in attr_target: exclude or include [default: exclude]
+    #[arg(long, value_name = "HOW")]
+    pub start_row: Option<StartRow>,
+    /// The first token, which has no earlier text, in the mean of attr_target: zero or skip [default: zero]
+    #[arg(long, value_name = "HOW")]
+    pub first_target: Option<FirstTarget>,
+    /// Begin an encoder-decoder's text with <msg>, as CCT5 was trained, in place of <s>
+    #[arg(long)]
+    pub msg_prefix: bool,
+}
+
+impl SettingArgs {
+    /// As the library takes them.
+    pub fn settings(&self, features: FeatureSet) -> anyhow::Result<Settings> {
+        let mut settings = match self.preset.as_str() {
+            "paper" => Settings::default(),
+            name if preset::find(name).is_some() => Settings::default(),
+            "raw" => Settings {
+                attributed_fn: AttributedFn::LogProb,
+                fold: Fold::Dot,
+                normalize: false,
+                ..Settings::default()
+            },
+            other => bail!(
+                "unknown preset `{other}`; one of paper, raw, {}",
+                preset::PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        settings.features = features;
+        settings.attributed_fn = self.attributed_fn.unwrap_or(settings.attributed_fn);
+        settings.fold = self.fold.unwrap_or(settings.fold);
+        settings.normalize = (settings.normalize || self.normalize) && !self.no_normalize;
+        settings.template = match (&self.prompt, &self.template) {
+            (Some(name), _) => Some(Template::builtin(name).map_err(Error::from)?),
+            (None, Some(path)) => Some(Template::from_file(path).map_err(Error::from)?),
+            (None, None) => None,
+        };
+        settings.targets = self.targets.unwrap_or_default();
+        settings.denominator = self.denominator.unwrap_or_default();
+        settings.target_rule = TargetRule {
+            start_row: self.start_row.unwrap_or_default(),
+            first_target: self.first_target.unwrap_or_default(),
+        };
+        settings.encode = EncodeOptions {
+            max_tokens: self.max_tokens,
+            parse_special: self.parse_special,
+            message_prefix: self.msg_prefix,
+            ..EncodeOptions::default()
+        };
+        Ok(settings)
+    }
+}
