@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Outcome, UsageError, annotate::samples, choice, note, rows::print};
+use super::{Outcome, annotate::samples};
+use crate::{
+    args::choice,
+    terminal::{UsageError, note, print},
+};
 use veridiff_core::{
     Error,
     annotation::{

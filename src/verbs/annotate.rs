@@ -10,7 +10,8 @@ use std::{
 use anyhow::Context;
 use console::{Key, Term};
 
-use super::{Outcome, UsageError, note, print_styled};
+use super::Outcome;
+use crate::terminal::{UsageError, note, print_styled};
 use veridiff_core::{
     Error,
     annotation::{

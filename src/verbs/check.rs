@@ -8,12 +8,14 @@ use std::{
 
 use anyhow::bail;
 
-use super::{
-    Outcome, UsageError,
-    change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
-    note, progress,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+use super::Outcome;
+use crate::{
+    args::{
+        change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
+        scoring::{ModelArgs, SettingArgs},
+    },
+    progress,
+    terminal::{UsageError, note, print},
 };
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
@@ -148,7 +150,7 @@ impl Output {
         self.findings[place] = Some(finding);
         while let Some(Some(finding)) = self.findings.get(self.n_written) {
             match self.format {
-                Format::Text => super::print_styled(&page(finding))?,
+                Format::Text => crate::terminal::print_styled(&page(finding))?,
                 Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
                 Format::Rdjsonl => rdjson_line(finding).map_or(Ok(()), |line| print(&format!("{line}\n")))?,
                 // one document of all

@@ -7,9 +7,11 @@ use anyhow::Context;
 use super::{
     Outcome,
     explain::{check_writable, explain, judge, screen, write_page},
-    note, progress,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+};
+use crate::{
+    args::scoring::{ModelArgs, SettingArgs},
+    progress,
+    terminal::{note, print},
 };
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{Error, families::catalogue::FeatureSet, run::batch::Batch, scorer::Settings};

@@ -7,11 +7,14 @@ use std::{
 
 use anyhow::Context;
 
-use super::{
-    Outcome, UsageError,
-    change::detector_called,
-    choice, note, notebook,
-    rows::{FigureArgs, RowArgs, print},
+use super::{Outcome, notebook};
+use crate::{
+    args::{
+        change::detector_called,
+        choice,
+        rows::{FigureArgs, RowArgs},
+    },
+    terminal::{UsageError, note, print},
 };
 use veridiff_core::Error;
 use veridiff_core::families::catalogue::CATALOGUE;
@@ -240,7 +243,9 @@ impl Args {
             Ok(part) => Ok(Some(part)),
             Err(error) if asked => Err(Error::from(error)).with_context(|| self.rows.place()),
             Err(error) => {
-                evaluation.notes.push(format!("warning: the report has no {what}: {}", super::one_line(&error)));
+                evaluation
+                    .notes
+                    .push(format!("warning: the report has no {what}: {}", crate::terminal::one_line(&error)));
                 Ok(None)
             }
         }

@@ -8,12 +8,13 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::{
-    Outcome, UsageError,
-    change::{commit, detector_called, is_stdin, read, samples_of, task_called},
-    has_colours, note,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+use super::Outcome;
+use crate::{
+    args::{
+        change::{commit, detector_called, is_stdin, read, samples_of, task_called},
+        scoring::{ModelArgs, SettingArgs},
+    },
+    terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
     Error,

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use super::{
-    Outcome, choice,
-    rows::{FigureArgs, RowArgs, print},
+use super::Outcome;
+use crate::{
+    args::{
+        choice,
+        rows::{FigureArgs, RowArgs},
+    },
+    terminal::print,
 };
 use veridiff_core::Error;
 use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector};

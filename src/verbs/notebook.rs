@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-use super::{UsageError, note};
+use crate::terminal::{UsageError, note};
 use veridiff_core::Error;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{

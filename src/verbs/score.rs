@@ -15,12 +15,16 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::{
-    Outcome, UsageError, note, one_line,
+    Outcome,
     parts::{NewPart, Parts, Source, groups, journal_line},
+};
+use crate::{
+    args::{
+        references::ReferenceArgs,
+        scoring::{ModelArgs, SettingArgs},
+    },
     progress,
-    references::ReferenceArgs,
-    rows::{offer, print},
-    scoring::{ModelArgs, SettingArgs},
+    terminal::{UsageError, note, offer, one_line, print},
 };
 use veridiff_core::{Error, preset, scorer::Settings};
 use veridiff_detector::{WhereClause, filter_table};

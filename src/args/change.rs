@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::one_line;
+use crate::terminal::one_line;
 use veridiff_core::Error;
 use veridiff_detector::{Detector, shipped};
 use veridiff_text::sample::{self, Sample, Task, make_ids_distinct};

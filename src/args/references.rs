@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 
-use super::{
-    UsageError, note,
-    parts::Source,
-    scoring::{ModelArgs, place},
+use crate::{
+    args::scoring::{ModelArgs, place},
+    terminal::{UsageError, note},
+    verbs::parts::Source,
 };
 use veridiff_core::{
     Error,

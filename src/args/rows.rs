@@ -77,19 +77,3 @@ impl RowArgs {
         format!("cannot use the table `{}`", self.input.display())
     }
 }
-
-/// Writes to stdout; a reader that has gone away is no fault.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    offer(text).map(drop)
-}
-
-/// Writes to stdout; false if the reader has gone away and wants no more.
-pub fn offer(text: &str) -> anyhow::Result<bool> {
-    use std::io::Write;
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).context("cannot write to stdout"),
-    }
-}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
 
-use super::{device::DeviceChoice, models::onto, note};
+use crate::{args::device::DeviceChoice, terminal::note, verbs::models::onto};
 use veridiff_core::{
     Error,
     families::{
@@ -86,7 +86,7 @@ impl ModelArgs {
         // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
         specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
         self.device.open()?;
-        let bar = super::progress::bytes();
+        let bar = crate::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
         let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
         let files = files.collect::<Result<Vec<_>, Error>>()?;

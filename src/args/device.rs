@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use candle_core::Device;
 
-use super::UsageError;
+use crate::terminal::UsageError;
 
 /// A processor by its name: `cpu`, `cuda`, `cuda:1` or `metal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
