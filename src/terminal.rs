@@ -1,5 +1,7 @@
 //! What reaches the person: data on stdout, notes and errors on stderr, colours where they are shown.
 
+use std::error::Error;
+
 use anyhow::Context;
 use veridiff_text::printable::printable;
 
@@ -50,13 +52,30 @@ pub fn report(error: &anyhow::Error) {
     }
 }
 
-pub fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+/// The hint of one error of the chain. Every area's error gives its own, so that a verb passes errors on as they come.
+fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
+    macro_rules! first {
+        ($($error:ty),+) => { None$(.or_else(|| cause.downcast_ref::<$error>().and_then(<$error>::hint)))+ };
+    }
     let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
-    usage.or_else(|| cause.downcast_ref::<veridiff_core::Error>().and_then(veridiff_core::Error::hint))
+    usage.or_else(|| {
+        first!(
+            veridiff_core::Error,
+            veridiff_core::annotation::AnnotationError,
+            veridiff_core::tokens::TokensError,
+            veridiff_detector::DetectorError,
+            veridiff_engine::ModelError,
+            veridiff_engine::plan::PlanError,
+            veridiff_table::TableError,
+            veridiff_text::diff::DiffError,
+            veridiff_text::prompt::PromptError,
+            veridiff_text::sample::SampleError
+        )
+    })
 }
 
 /// For errors of the system that nobody said more about.
-pub fn path_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+fn path_hint(cause: &(dyn Error + 'static)) -> Option<String> {
     let error = cause.downcast_ref::<std::io::Error>()?;
     (error.kind() == std::io::ErrorKind::NotFound).then(|| "check the path; its folder must exist already".to_owned())
 }
@@ -68,7 +87,7 @@ pub fn note(text: &str) {
 }
 
 /// An error and its causes in one line.
-pub fn one_line(error: &dyn std::error::Error) -> String {
+pub fn one_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

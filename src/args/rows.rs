@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use veridiff_core::Error;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
@@ -57,12 +56,8 @@ impl FigureArgs {
 impl RowArgs {
     /// Reads the table and keeps the rows that pass every clause.
     pub fn table(&self) -> anyhow::Result<Table> {
-        let clauses = self
-            .clauses
-            .iter()
-            .map(|clause| clause.parse::<WhereClause>().map_err(Error::from))
-            .collect::<Result<Vec<_>, _>>()?;
-        let table = Table::read(&self.input).map_err(Error::from)?;
+        let clauses = self.clauses.iter().map(|clause| clause.parse::<WhereClause>()).collect::<Result<Vec<_>, _>>()?;
+        let table = Table::read(&self.input)?;
         filter_table(table, &clauses).with_context(|| self.place())
     }
 

@@ -19,7 +19,6 @@ use crate::{
 };
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
-    Error,
     families::catalogue::GROUNDING,
     gate::{Checker, Finding},
     run::batch::Batch,
@@ -247,7 +246,7 @@ impl Args {
         mut done: impl FnMut(usize, Finding) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let detector = self.detector.as_deref().map_or_else(|| Ok(shipped::default_for(task)), detector_called)?;
-        let checker = Checker::new(&detector, self.full).map_err(Error::from)?;
+        let checker = Checker::new(&detector, self.full)?;
         let settings =
             Settings { max_memory: self.model.max_memory, ..self.settings.settings(checker.features().clone())? };
         let scorer = match checker.scorer() {
@@ -259,7 +258,7 @@ impl Args {
         let mut provenance = settings.provenance();
         provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
         provenance.insert(GROUNDING.to_owned(), grounding::version());
-        for difference in detector.check_provenance(&provenance, &CATALOGUE).map_err(Error::from)? {
+        for difference in detector.check_provenance(&provenance, &CATALOGUE)? {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);

@@ -17,7 +17,6 @@ use crate::{
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    Error,
     families::catalogue::FeatureSet,
     scorer::{Scorer, Settings},
 };
@@ -109,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
-    let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
+    let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let scorer = args.model.scorer()?;
     let mut explanation = explain(&scorer, &sample, &settings)?;
