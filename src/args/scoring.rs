@@ -8,7 +8,7 @@ use candle_core::{DType, Device};
 use crate::{args::device::DeviceChoice, terminal::note, verbs::models::onto};
 use veridiff_core::{
     families::{
-        aggregate::{FirstTarget, StartRow, TargetRule},
+        attribution::{FirstTarget, StartRow, TargetRule},
         catalogue::FeatureSet,
     },
     preset,

@@ -19,7 +19,7 @@ use crate::{
 };
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
-    families::catalogue::GROUNDING,
+    families::{catalogue::SCORER, grounding::GROUNDING},
     gate::{Checker, Finding},
     run::batch::Batch,
     scorer::Settings,
@@ -252,7 +252,7 @@ impl Args {
         let scorer = match checker.scorer() {
             // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
             Some(name) => Some(self.model.standing_for(name).scorer()?),
-            None if checker.features().needs_scorer() => Some(self.model.scorer()?),
+            None if checker.features().needs_source(SCORER) => Some(self.model.scorer()?),
             None => None,
         };
         let mut provenance = settings.provenance();

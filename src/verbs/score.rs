@@ -26,7 +26,7 @@ use crate::{
     progress,
     terminal::{UsageError, note, offer, one_line, print},
 };
-use veridiff_core::{preset, scorer::Settings};
+use veridiff_core::{families::catalogue::SCORER, preset, scorer::Settings};
 use veridiff_detector::{WhereClause, filter_table};
 use veridiff_table::{ID_COLUMN, Journal, Row, SHARD_KEY, Table, TableBuilder};
 use veridiff_text::sample::{self, Sample, SampleError, make_ids_distinct};
@@ -109,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut model = args.model.clone();
     model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
     args.references.check(&choice)?;
-    let files = if choice.features.needs_scorer() {
+    let files = if choice.features.needs_source(SCORER) {
         model.files()?
     } else {
         model.start_threads()?;
