@@ -21,8 +21,9 @@ use veridiff_engine::{
     encoder::EncoderArchitecture,
     files::{
         cards::{self, Card, Hub, Role},
-        fetch::{self, FetchOptions, OnProgress},
         hub,
+        options::{FetchOptions, OnProgress},
+        pip,
         source::{self, Layout, ModelFiles},
     },
     language::ModelConfig,
@@ -121,9 +122,9 @@ fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, 
     let bar = ProgressBar::no_length();
     let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
     if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
-        && fetch::cached_path(&package, &options)?.is_file()
+        && pip::cached_path(&package, &options)?.is_file()
     {
-        match fetch::verify(&package, &options) {
+        match pip::verify(&package, &options) {
             // Damaged, and removed by the check: fetched anew below.
             Err(ModelError::Digest { .. }) if !offline => {}
             other => drop(other?),
@@ -225,7 +226,7 @@ fn card_json(card: &Card, cached: bool) -> Value {
 /// Whether a card's files are here; looks nowhere else.
 fn is_cached(card: &Card, options: &FetchOptions) -> Result<bool, ModelError> {
     match (&card.package, &card.hub) {
-        (Some(package), _) => Ok(fetch::cached(package, options)?.is_some()),
+        (Some(package), _) => Ok(pip::cached(package, options)?.is_some()),
         // Whatever else is wrong with the hub's cache is told when the model is used.
         (None, Some(hub)) => Ok(hub::snapshot(&hub.repo, hub.revision.as_deref(), options).is_ok()),
         (None, None) => Ok(false),

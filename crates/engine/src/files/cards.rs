@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelError, architectures::config::Architecture};
+use crate::{ModelError, architectures::config::Architecture, files::hub};
 
 /// The model that is used where none is named.
 pub const DEFAULT_CARD: &str = "smollm2-135m";
@@ -208,7 +208,7 @@ fn parse(name: &str, text: &str) -> Result<Card, ModelError> {
     }
     if let Some(Hub { repo, revision }) = &card.hub {
         let whole = revision.as_ref().map_or_else(|| repo.clone(), |revision| format!("{repo}@{revision}"));
-        if super::source::hub_id(&whole).is_none() {
+        if hub::hub_id(&whole).is_none() {
             return Err(malformed(format!("hub `{}` is not org/name[@revision]", whole.escape_debug())));
         }
     }
