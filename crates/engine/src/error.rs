@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{architectures::config::Architecture, encoder::EncoderArchitecture};
-
 /// What can go wrong when a model is found, fetched or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,12 +44,16 @@ pub enum ModelError {
         problem: String,
     },
     /// An architecture without a forward pass here.
-    #[error("`{path}`: architecture `{got}` is not supported; supported are {}", Architecture::listing())]
+    #[error("`{path}`: architecture `{got}` is not supported; supported are {}", supported.join(", "))]
     Architecture {
         /// The file that names it.
         path: PathBuf,
         /// The name it gives.
         got: String,
+        /// Every architecture that has one: its class, and its `model_type` in brackets.
+        supported: Vec<String>,
+        /// Whether it is an encoder or a classifier that can be run here.
+        is_encoder: bool,
     },
     /// A model that is no encoder or classifier that can be run.
     #[error("`{path}`: `{got}` cannot be used as {role}; supported are {supported}")]
@@ -368,7 +370,7 @@ impl ModelError {
             }
             E::Write { .. } => "set VERIDIFF_CACHE to a folder that can be written".into(),
             E::RopeScaling { .. } => "use the checkpoint's variant for its original context length".into(),
-            E::Architecture { got, .. } if EncoderArchitecture::from_class_name(got).is_some() => {
+            E::Architecture { is_encoder: true, .. } => {
                 "it is an encoder or a classifier: name it with --encoder or --classifier".into()
             }
             E::Role { .. } => {
