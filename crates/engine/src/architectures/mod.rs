@@ -3,19 +3,20 @@
 //! | file | owns |
 //! |---|---|
 //! | `mod.rs` | the list of language models that have gradients here |
-//! | `llama.rs`, `qwen2.rs`, `qwen3.rs` | a decoder-only architecture each: its names, and in what it differs |
+//! | `llama.rs`, `qwen2.rs`, `qwen3.rs`, `mistral.rs` | a decoder-only architecture each: its names, and in what it differs |
 //! | `family.rs` | in what a decoder-only architecture can differ from the others |
 //! | `config.rs`, `config/` | the numbers of a decoder-only model, from config.json or GGUF metadata, checked |
 //! | `t5/` | encoder-decoders |
 //! | `encoders.rs` | encoders and classifiers, which need no gradient |
 //!
-//! A decoder-only architecture made of the same block is one file like `qwen3.rs`, and its `mod` and its line in the list
+//! A decoder-only architecture made of the same block is one file like `mistral.rs`, and its `mod` and its line in the list
 //! below.
 
 pub mod config;
 pub mod encoders;
 pub mod family;
 mod llama;
+mod mistral;
 mod qwen2;
 mod qwen3;
 pub mod t5;
@@ -57,6 +58,7 @@ decoder_only! {
     Llama: llama,
     Qwen2: qwen2,
     Qwen3: qwen3,
+    Mistral: mistral,
 }
 
 impl Architecture {
@@ -139,8 +141,11 @@ mod tests {
     fn every_architecture_is_found_by_its_names() {
         for &architecture in Architecture::ALL {
             assert_eq!(Architecture::from_model_type(architecture.model_type()), Some(architecture));
-            assert_eq!(Architecture::from_gguf_name(architecture.family().gguf_name), Some(architecture));
+            let by_gguf = Architecture::from_gguf_name(architecture.family().gguf_name);
+            assert!(by_gguf == Some(architecture) || architecture == Architecture::Mistral, "{architecture:?}");
         }
+        // A GGUF file of a Mistral says that it is a Llama.
+        assert_eq!(Architecture::from_gguf_name("llama"), Some(Architecture::Llama));
         assert_eq!((Architecture::from_gguf_name("mistral"), Architecture::from_model_type("gpt2")), (None, None));
         let names = language_models();
         for (i, one) in names.iter().enumerate() {
@@ -155,10 +160,10 @@ mod tests {
         for listed in language_models() {
             assert!(error.to_string().contains(listed.class_name), "{error}");
         }
-        assert!(error.to_string().contains("Qwen3ForCausalLM (`qwen3`)"), "{error}");
+        assert!(error.to_string().contains("MistralForCausalLM (`mistral`)"), "{error}");
         assert_eq!(error.hint(), None);
         let encoder = unsupported(Path::new("config.json"), "RobertaModel");
         assert!(encoder.hint().unwrap().contains("--encoder"));
-        assert_eq!(model_types(), ["llama", "qwen2", "qwen3", "t5", "roberta", "deberta-v2"]);
+        assert_eq!(model_types(), ["llama", "qwen2", "qwen3", "mistral", "t5", "roberta", "deberta-v2"]);
     }
 }

@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = built_in![
     "qwen2.5-coder-32b",
     "qwen2.5-7b-instruct",
     "llama-3.1-8b-instruct",
+    "mistral-7b-instruct-v0.3",
     "codet5-base",
     "cct5",
     "codebert",
