@@ -145,7 +145,9 @@ fn report(error: &anyhow::Error) {
 
 fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
-    usage.or_else(|| cause.downcast_ref::<veridiff_core::Error>().and_then(veridiff_core::Error::hint))
+    usage
+        .or_else(|| cause.downcast_ref::<veridiff_core::Error>().and_then(veridiff_core::Error::hint))
+        .or_else(|| cause.downcast_ref::<veridiff_engine::DeviceError>().and_then(veridiff_engine::DeviceError::hint))
 }
 
 /// For errors of the system that nobody said more about.
