@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::Outcome;
-use veridiff_core::Error;
 use veridiff_engine::{
     ModelError,
     architectures::{
@@ -79,8 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Action::List { json } => list(json),
         Action::Pull { model, verify, offline, json } => pull(&model, verify, offline, json),
         Action::Show { model, json } => show(&model, json),
-    }
-    .map_err(Error::from)?;
+    }?;
     io::stdout().lock().write_all(output.as_bytes())?;
     Ok(Outcome::Done)
 }

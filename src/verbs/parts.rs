@@ -23,7 +23,7 @@ use std::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{note, scoring};
+use crate::{args::scoring, terminal::note};
 use veridiff_core::{
     families::{
         catalogue::{BLEU4, CATALOGUE, FeatureSet, GROUNDING, is_grounding_feature},

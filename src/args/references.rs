@@ -2,13 +2,12 @@
 
 use anyhow::Context;
 
-use super::{
-    UsageError, note,
-    parts::Source,
-    scoring::{ModelArgs, place},
+use crate::{
+    args::scoring::{ModelArgs, place},
+    terminal::{UsageError, note},
+    verbs::parts::Source,
 };
 use veridiff_core::{
-    Error,
     families::{
         catalogue::{BLEU4, Family, FeatureSet, NLI_ENTAILMENT, SIMILARITY},
         reference::{
@@ -145,7 +144,7 @@ impl ReferenceArgs {
     /// Whether the encoders and classifiers could be found, before scorers are fetched.
     pub fn check(&self, choice: &Choice) -> anyhow::Result<()> {
         let mut specs = choice.encoders.iter().chain(&choice.classifiers);
-        Ok(specs.try_for_each(|spec| check(spec)).map_err(Error::from)?)
+        Ok(specs.try_for_each(|spec| check(spec))?)
     }
 
     /// Loads the encoders and classifiers, in the order of their columns; `taken` are the names that scorers have.
