@@ -64,6 +64,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_core::annotation::AnnotationError,
             veridiff_core::tokens::TokensError,
             veridiff_detector::DetectorError,
+            veridiff_engine::DeviceError,
             veridiff_engine::ModelError,
             veridiff_engine::plan::PlanError,
             veridiff_table::TableError,
