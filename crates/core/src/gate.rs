@@ -121,12 +121,12 @@ impl<'a> Checker<'a> {
     }
 
     /// A finding; none if the sample is too large for a workspace that shares its memory with others.
-    pub fn with_model<'s>(
+    pub fn with_model(
         &self,
-        scorer: &'s Scorer,
+        scorer: &Scorer,
         settings: &Settings,
         sample: &Sample,
-        workspace: &mut Workspace<'s>,
+        workspace: &mut Workspace,
     ) -> Option<Finding> {
         let measured = scorer.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
         if workspace.is_too_small(&measured) {

@@ -173,14 +173,14 @@ pub struct Scorer {
 
 /// What samples of one scorer leave for the next: the last prompt's run, for the next one with the same prompt.
 #[derive(Debug)]
-pub struct Workspace<'a> {
+pub struct Workspace {
     limits: Limits,
-    prompt: Option<Prompt<'a>>,
+    prompt: Option<Prompt>,
     /// The prompts with one side of the diff, in the order of [`Side::ALL`].
-    sides: [Option<Prompt<'a>>; Side::ALL.len()],
+    sides: [Option<Prompt>; Side::ALL.len()],
 }
 
-impl Workspace<'_> {
+impl Workspace {
     /// Whether a measurement failed for want of memory that others share: alone it may succeed.
     pub fn is_too_small(&self, measured: &Result<Measurement>) -> bool {
         matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && self.limits.sharers > 1
@@ -379,9 +379,9 @@ impl Scorer {
     }
 
     /// The scores of the text behind each side's prompt; prompts that were run for the sample before are not run again.
-    fn scores_of_sides<'a>(
-        &'a self,
-        known: &mut [Option<Prompt<'a>>],
+    fn scores_of_sides(
+        &self,
+        known: &mut [Option<Prompt>],
         prompts: &[(Side, Option<Vec<u32>>)],
         targets: &[u32],
     ) -> Result<Vec<(Side, StepScores)>> {
@@ -421,9 +421,9 @@ impl Scorer {
     ///
     /// # Errors
     /// As [`Scorer::measure`].
-    pub fn measure_in<'a>(
-        &'a self,
-        workspace: &mut Workspace<'a>,
+    pub fn measure_in(
+        &self,
+        workspace: &mut Workspace,
         diff: &str,
         text: &str,
         task: Task,
@@ -504,7 +504,7 @@ impl Scorer {
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
     /// null. None if the sample is too large for a workspace that shares its memory with others.
-    pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
+    pub fn columns(&self, sample: &Sample, settings: &Settings, workspace: &mut Workspace) -> Option<Row> {
         let measured = self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
         (!workspace.is_too_small(&measured)).then(|| self.columns_of(&measured, settings))
     }

@@ -254,11 +254,11 @@ impl ModelFiles {
         match self.model_config()? {
             ModelConfig::DecoderOnly(config) => {
                 let weights = self.weights(dtype, device)?;
-                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?))
+                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?.into()))
             }
             ModelConfig::EncoderDecoder(config) => {
                 let weights = self.both_stacks(dtype, device)?;
-                Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?))
+                Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?.into()))
             }
         }
     }
