@@ -12,7 +12,8 @@ use veridiff_core::{
         catalogue::FeatureSet,
     },
     preset,
-    scorer::{Prepared, Scorer, Settings, Targets},
+    scorer::{Prepared, Scorer},
+    settings::{Settings, Targets},
     tokens::EncodeOptions,
 };
 use veridiff_engine::{

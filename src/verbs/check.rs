@@ -22,7 +22,7 @@ use veridiff_core::{
     families::catalogue::GROUNDING,
     gate::{Checker, Finding},
     run::batch::Batch,
-    scorer::Settings,
+    settings::Settings,
 };
 use veridiff_detector::{Verdict, shipped};
 use veridiff_report::findings::{page, rdjson_line, sarif};

@@ -14,7 +14,7 @@ use crate::{
     terminal::{note, print},
 };
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_core::{families::catalogue::FeatureSet, run::batch::Batch, scorer::Settings};
+use veridiff_core::{families::catalogue::FeatureSet, run::batch::Batch, settings::Settings};
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, choose_features, evaluate, fit_detector,
     labelled_rows,

@@ -16,10 +16,7 @@ use crate::{
     },
     terminal::{UsageError, has_colours, note, print},
 };
-use veridiff_core::{
-    families::catalogue::FeatureSet,
-    scorer::{Scorer, Settings},
-};
+use veridiff_core::{families::catalogue::FeatureSet, scorer::Scorer, settings::Settings};
 use veridiff_detector::Detector;
 use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};

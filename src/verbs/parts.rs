@@ -31,7 +31,8 @@ use veridiff_core::{
         similarity::Similarity,
     },
     run::batch::Batch,
-    scorer::{Prepared, Settings, describe},
+    scorer::{Prepared, describe},
+    settings::Settings,
 };
 use veridiff_engine::plan::{Footprint, Lengths, Limits, size};
 use veridiff_table::{Groups, ID_COLUMN, ROW_COLUMN, Row, SHARD_KEY};

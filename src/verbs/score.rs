@@ -26,7 +26,7 @@ use crate::{
     progress,
     terminal::{UsageError, note, offer, one_line, print},
 };
-use veridiff_core::{preset, scorer::Settings};
+use veridiff_core::{preset, settings::Settings};
 use veridiff_detector::{WhereClause, filter_table};
 use veridiff_table::{ID_COLUMN, Journal, Row, SHARD_KEY, Table, TableBuilder};
 use veridiff_text::sample::{self, Sample, SampleError, make_ids_distinct};

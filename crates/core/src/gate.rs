@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{
     families::catalogue::{Family, FeatureSet},
-    scorer::{Measurement, Scorer, Settings, Workspace, describe},
+    scorer::{Measurement, Scorer, Workspace, describe},
+    settings::Settings,
     tokens::Segment,
 };
 use veridiff_detector::{Detector, DetectorError, Verdict};

@@ -17,6 +17,7 @@ pub mod preset;
 pub mod run;
 pub mod scorer;
 pub mod self_check;
+pub mod settings;
 pub mod tokens;
 
 pub use error::{Error, Result};

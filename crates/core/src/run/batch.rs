@@ -12,7 +12,10 @@ use std::{
     },
 };
 
-use crate::scorer::{Scorer, Settings, Workspace};
+use crate::{
+    scorer::{Scorer, Workspace},
+    settings::Settings,
+};
 use veridiff_engine::plan::Limits;
 use veridiff_table::Row;
 use veridiff_text::sample::{Sample, Task};

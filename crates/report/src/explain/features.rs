@@ -12,7 +12,8 @@ use veridiff_core::{
         catalogue::{BLEU4, Feature, FeatureSet, features},
         reference::bleu::Bleu,
     },
-    scorer::{Measurement, Settings},
+    scorer::Measurement,
+    settings::Settings,
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
 use veridiff_table::{ID_COLUMN, Table};
