@@ -12,6 +12,7 @@
 pub mod annotation;
 pub mod error;
 pub mod families;
+pub mod finding;
 pub mod gate;
 pub mod preset;
 pub mod run;

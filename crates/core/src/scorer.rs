@@ -36,6 +36,7 @@ use veridiff_engine::{
 };
 use veridiff_table::Row;
 use veridiff_text::{
+    chain::one_line,
     diff::Diff,
     grounding::Evidence,
     prompt::{CCT5, MARKERS, Template},
@@ -106,8 +107,8 @@ pub struct Measurement {
 
 /// A scorer whose weights are still on disk.
 #[derive(Debug)]
-pub struct Prepared<'a> {
-    files: &'a ModelFiles,
+pub struct Prepared {
+    files: ModelFiles,
     tokenizer: Tokenizer,
     own_template: Option<Template>,
     eos: Option<u32>,
@@ -116,14 +117,14 @@ pub struct Prepared<'a> {
     device: Device,
 }
 
-impl<'a> Prepared<'a> {
+impl Prepared {
     /// Reads everything of a model but its weights. [`Precision::of`] says how `dtype` is carried out on `device`.
     ///
     /// # Errors
     /// A file is missing, damaged or does not fit the others.
-    pub fn new(files: &'a ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+    pub fn new(files: ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
         let config = files.model_config()?;
-        let tokenizer = load_tokenizer(files, config.vocab_size())?;
+        let tokenizer = load_tokenizer(&files, config.vocab_size())?;
         files.check_weights()?;
         let (tensors, precision) = Precision::of(dtype, device);
         let own_template = match &config {
@@ -189,7 +190,7 @@ impl Scorer {
     /// # Errors
     /// Those of [`Prepared::new`] and [`Prepared::load`].
     pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
-        Prepared::new(files, dtype, device)?.load()
+        Prepared::new(files.clone(), dtype, device)?.load()
     }
 
     /// What the columns of this scorer come from, keyed `what@scorer`.
@@ -434,18 +435,11 @@ impl Scorer {
 
 /// An error, its causes and how to mend it, in one line.
 pub fn describe(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+    let line = one_line(error);
+    match error.hint() {
+        Some(hint) => format!("{line}; {hint}"),
+        None => line,
     }
-    if let Some(hint) = error.hint() {
-        text.push_str("; ");
-        text.push_str(&hint);
-    }
-    text
 }
 
 fn load_tokenizer(files: &ModelFiles, vocab_size: usize) -> Result<Tokenizer> {

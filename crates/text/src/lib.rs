@@ -3,9 +3,11 @@
 //!
 //! Nothing here knows a model, a table or a terminal.
 
+pub mod chain;
 mod choice;
 pub mod diff;
 pub mod grounding;
+pub mod language;
 pub mod printable;
 pub mod prompt;
 pub mod sample;
