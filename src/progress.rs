@@ -4,6 +4,38 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::terminal::note;
+use veridiff_core::run::{parts::NewPart, score::Progress};
+
+/// A bar for the work of a run, and its notes.
+#[derive(Default)]
+pub struct RunBar(Option<ProgressBar>);
+
+impl Progress for RunBar {
+    fn begin(&mut self, all: u64, done: u64) {
+        let bar = work(all);
+        bar.inc(done);
+        self.0 = Some(bar);
+    }
+
+    fn note(&mut self, text: &str) {
+        note(text);
+    }
+
+    fn part(&mut self, part: &NewPart<'_>) {
+        if let Some(bar) = &self.0 {
+            bar.inc(part.cost);
+            bar.set_message(format!("{}: {}/{} rows, {:.2}/s", part.source, part.n_done, part.n, part.rate));
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.0.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// For a download.
 pub fn bytes() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

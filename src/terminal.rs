@@ -87,17 +87,6 @@ pub fn note(text: &str) {
     text.split('\n').for_each(|line| eprintln!("{}", printable(line)));
 }
 
-/// An error and its causes in one line.
-pub fn one_line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
-}
-
 /// Whether stdout takes colours. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.
 pub fn has_colours() -> bool {
     use std::io::IsTerminal;

@@ -9,9 +9,8 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::terminal::one_line;
 use veridiff_detector::{Detector, shipped};
-use veridiff_text::sample::{self, Sample, Task, make_ids_distinct};
+use veridiff_text::sample::{Sample, Samples, Task};
 
 /// Whether a path stands for stdin.
 pub fn is_stdin(path: &Path) -> bool {
@@ -30,23 +29,15 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
 }
 
-/// The samples of a file, or of stdin for `-`, called as `score` calls them, and what is wrong with the lines that are none.
-pub fn samples_of(input: &Path) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
+/// What a file, or stdin for `-`, holds of samples.
+pub fn samples_of(input: &Path) -> anyhow::Result<Samples> {
+    let place = || format!("cannot read `{}`", input.display());
     let reader: Box<dyn BufRead> = if is_stdin(input) {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(input).with_context(|| format!("cannot read `{}`", input.display()))?;
-        Box::new(BufReader::new(file))
+        Box::new(BufReader::new(File::open(input).with_context(place)?))
     };
-    let (mut samples, mut unreadable) = (Vec::new(), Vec::new());
-    for sample in sample::read(reader) {
-        match sample {
-            Ok(sample) => samples.push(sample),
-            Err(error) => unreadable.push(one_line(&error)),
-        }
-    }
-    make_ids_distinct(&mut samples);
-    Ok((samples, unreadable))
+    Samples::read(reader).with_context(place)
 }
 
 /// The task called `name`.

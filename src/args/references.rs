@@ -1,32 +1,11 @@
-//! The features of `score` that come from no scorer: similarity, BLEU-4 and entailment.
+//! Encoders, classifiers and BLEU, as the command line names them.
 
-use anyhow::Context;
-
-use crate::{
-    args::scoring::{ModelArgs, place},
-    terminal::{UsageError, note},
-    verbs::parts::Source,
-};
 use veridiff_core::{
-    families::{
-        catalogue::{FeatureSet, TEXT},
-        reference::{self, BLEU4, CLASSIFIER, NLI_ENTAILMENT, REFERENCES},
-        reference::{
-            bleu::Bleu,
-            entailment::{EntailmentScore, ReferenceEntailment},
-        },
-        similarity::Similarity,
-        similarity::{self, ENCODER, SIMILARITY},
-    },
-    preset::{self, Preset},
+    families::reference::{bleu::Bleu, entailment::EntailmentScore},
+    run::references::{PoolingChoice, ReferenceError, References},
 };
-use veridiff_engine::{
-    encoder::Pooling,
-    files::{
-        cards::{Role, ids_of},
-        source::{check, make_names_distinct_from},
-    },
-};
+
+use crate::terminal::UsageError;
 
 /// Encoders, classifiers and BLEU.
 #[derive(Debug, Clone, clap::Args)]
@@ -54,135 +33,35 @@ pub struct ReferenceArgs {
     encoder_batch: u16,
 }
 
-/// A pooling, of one encoder or of all.
-#[derive(Debug, Clone)]
-struct PoolingChoice {
-    encoder: Option<String>,
-    pooling: Pooling,
-}
-
-impl std::str::FromStr for PoolingChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (encoder, pooling) = match text.rsplit_once('=') {
-            Some((encoder, pooling)) => (Some(encoder.to_owned()), pooling),
-            None => (None, text),
-        };
-        Ok(PoolingChoice {
-            encoder,
-            pooling: pooling.parse().map_err(|e: veridiff_engine::encoder::UnknownPooling| e.to_string())?,
-        })
-    }
-}
-
-/// What a run computes, and of which models beside the scorers.
-#[derive(Debug)]
-pub struct Choice {
-    /// Every feature of the run.
-    pub features: FeatureSet,
-    encoders: Vec<String>,
-    classifiers: Vec<String>,
-    bleu: Bleu,
-}
-
 impl ReferenceArgs {
-    /// The features that `names`, or else the preset, or else the models named choose.
-    pub fn choose(&self, names: &[String], preset: Option<&Preset>) -> anyhow::Result<Choice> {
-        let models = |of: fn(&Preset) -> &'static [&'static str], given: &[String]| {
-            preset::models(preset.map(of).unwrap_or_default(), given)
-        };
-        let mut encoders = models(|p| p.encoders, &self.encoder);
-        let mut classifiers = models(|p| p.classifiers, &self.classifier);
-        let mut features = match (names, preset) {
-            ([], Some(preset)) => FeatureSet::parse(preset.features)?,
-            ([], None) => self.of_models(&encoders, &classifiers),
-            (names, _) => FeatureSet::parse(names)?,
-        };
-        if features.needs_source(ENCODER) && encoders.is_empty() {
-            let hint = format!("built-in ones: {}", ids_of(Role::Encoder).join(", "));
-            return Err(UsageError::error(format!("`{SIMILARITY}` needs an --encoder"), hint));
+    /// As the library takes them.
+    pub fn references(&self) -> References {
+        References {
+            encoders: self.encoder.clone(),
+            poolings: self.pooling.clone(),
+            classifiers: self.classifier.clone(),
+            entailment: self.entailment,
+            bleu: self.bleu,
+            batch: usize::from(self.encoder_batch),
         }
-        if features.needs_source(CLASSIFIER) && classifiers.is_empty() {
-            let hint = format!("built-in ones: {}", ids_of(Role::Classifier).join(", "));
-            if names.iter().any(|name| name == NLI_ENTAILMENT) {
-                return Err(UsageError::error(format!("`{NLI_ENTAILMENT}` needs a --classifier"), hint));
-            }
-            note(&format!("without a --classifier only `{BLEU4}` is computed of the family reference ({hint})"));
-            features = features.without(NLI_ENTAILMENT);
-        }
-        for (option, given, needed, feature) in [
-            ("--encoder", !self.encoder.is_empty(), features.needs_source(ENCODER), SIMILARITY),
-            ("--pooling", !self.pooling.is_empty(), features.needs_source(ENCODER), SIMILARITY),
-            ("--classifier", !self.classifier.is_empty(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
-            ("--entailment", self.entailment.is_some(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
-            ("--bleu", self.bleu.is_some(), features.needs_source(REFERENCES), BLEU4),
-        ] {
-            if given && !needed {
-                let hint = format!("add `{feature}` to --features, or leave {option} out");
-                return Err(UsageError::error(format!("{option} is given, but no chosen feature uses it"), hint));
-            }
-        }
-        encoders.retain(|_| features.needs_source(ENCODER));
-        classifiers.retain(|_| features.needs_source(CLASSIFIER));
-        let bleu = self.bleu.unwrap_or_else(|| preset.map_or_else(Bleu::default, |preset| preset.bleu));
-        Ok(Choice { features, encoders, classifiers, bleu })
     }
+}
 
-    /// Every feature that the named models give, and BLEU-4 where references are asked for in any way.
-    fn of_models(&self, encoders: &[String], classifiers: &[String]) -> FeatureSet {
-        let mut features = FeatureSet::default();
-        if !encoders.is_empty() {
-            features = features.with(&similarity::FAMILY);
+/// The same error, with the options' names.
+pub fn in_options(error: ReferenceError) -> anyhow::Error {
+    let hint = error.hint().unwrap_or_default();
+    match error {
+        ReferenceError::NoModel { feature, role, .. } => {
+            let article = if role == "encoder" { "an" } else { "a" };
+            UsageError::error(format!("`{feature}` needs {article} --{role}"), hint)
         }
-        if !classifiers.is_empty() {
-            features = features.with(&reference::FAMILY);
-        } else if self.bleu.is_some() {
-            features = features.with(&reference::FAMILY).without(NLI_ENTAILMENT);
+        ReferenceError::Unused { given, feature } => UsageError::error(
+            format!("--{given} is given, but no chosen feature uses it"),
+            format!("add `{feature}` to --features, or leave --{given} out"),
+        ),
+        ReferenceError::NoEncoder { encoder, .. } => {
+            UsageError::error(format!("--pooling {encoder}=…: no encoder is called `{encoder}`"), hint)
         }
-        features
-    }
-
-    /// Whether the encoders and classifiers could be found, before scorers are fetched.
-    pub fn check(&self, choice: &Choice) -> anyhow::Result<()> {
-        let mut specs = choice.encoders.iter().chain(&choice.classifiers);
-        Ok(specs.try_for_each(|spec| check(spec))?)
-    }
-
-    /// Loads the encoders and classifiers, in the order of their columns; `taken` are the names that scorers have.
-    pub fn load(&self, choice: &Choice, model: &ModelArgs, taken: &[String]) -> anyhow::Result<Vec<Source<'static>>> {
-        let device = model.device.open()?;
-        let mut files = model.resolve(choice.encoders.iter().chain(&choice.classifiers))?;
-        make_names_distinct_from(&mut files, taken);
-        let classifiers = files.split_off(choice.encoders.len());
-        let names: Vec<&str> = files.iter().map(|files| files.name.as_str()).collect();
-        for choice in &self.pooling {
-            if let Some(encoder) = choice.encoder.as_ref().filter(|encoder| !names.contains(&encoder.as_str())) {
-                let problem = format!("--pooling {encoder}=…: no encoder is called `{encoder}`");
-                return Err(UsageError::error(problem, format!("there are: {}", names.join(", "))));
-            }
-        }
-        let batch = usize::from(self.encoder_batch);
-        let mut sources = Vec::new();
-        for files in &files {
-            let encoder = Similarity::load(files, self.pooling_of(&files.name), batch, &device);
-            sources.push(Source::Encoder(Box::new(encoder.with_context(|| place(files))?)));
-        }
-        sources.extend(choice.features.needs_source(REFERENCES).then_some(Source::Texts(choice.bleu)));
-        sources.extend(choice.features.needs_source(TEXT).then(|| Source::Plain(choice.features.clone())));
-        for files in &classifiers {
-            let score = self.entailment.unwrap_or_default();
-            let classifier = ReferenceEntailment::load(files, score, batch, &device);
-            sources.push(Source::Classifier(Box::new(classifier.with_context(|| place(files))?)));
-        }
-        Ok(sources)
-    }
-
-    /// The pooling for one encoder: its own, else that for all.
-    fn pooling_of(&self, name: &str) -> Option<Pooling> {
-        let find = |encoder: Option<&str>| {
-            self.pooling.iter().rev().find(|choice| choice.encoder.as_deref() == encoder).map(|choice| choice.pooling)
-        };
-        find(Some(name)).or_else(|| find(None))
+        other => other.into(),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use candle_core::{DType, Device};
+use candle_core::DType;
 
 use crate::{args::device::DeviceChoice, terminal::note, verbs::models::onto};
 use veridiff_core::{
@@ -12,16 +12,15 @@ use veridiff_core::{
         catalogue::FeatureSet,
     },
     preset,
-    scorer::{Prepared, Scorer, Settings, Targets},
+    run::models::ModelOptions,
+    scorer::Scorer,
+    settings::{Settings, Targets},
     tokens::EncodeOptions,
 };
 use veridiff_engine::{
-    files::{
-        cards::DEFAULT_CARD,
-        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias},
-    },
+    files::source::ResolveOptions,
     ops::has_bf16_products,
-    plan::{Footprint, Lengths, Limits, parse_size},
+    plan::parse_size,
     reading::attribution::{AttributedFn, Denominator, Fold},
 };
 use veridiff_text::prompt::Template;
@@ -50,17 +49,6 @@ pub struct ModelArgs {
     pub offline: bool,
 }
 
-/// Reads the weights of a scorer.
-pub fn load(prepared: Prepared<'_>) -> anyhow::Result<Scorer> {
-    let place = format!("cannot load the model `{}`", prepared.name());
-    prepared.load().context(place)
-}
-
-/// Where an error about a model happened.
-pub fn place(files: &ModelFiles) -> String {
-    format!("cannot load the model `{}`", files.name)
-}
-
 /// A size with how to mend it, which clap prints.
 fn memory(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| match error.hint() {
@@ -70,63 +58,16 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 impl ModelArgs {
-    /// Finds the models, fetching what is missing, and loads the first, second, … as the caller asks.
-    pub fn files(&self) -> anyhow::Result<Vec<ModelFiles>> {
+    /// As the library takes them; threads are started, and the device is open. The bar that shows what is fetched goes with them.
+    pub fn options(&self) -> anyhow::Result<ModelOptions> {
         self.start_threads()?;
-        let default = [DEFAULT_CARD.to_owned()];
-        let mut files = self.resolve(if self.model.is_empty() { &default } else { &self.model[..] })?;
-        make_names_distinct(&mut files);
-        Ok(files)
-    }
-
-    /// Finds models that are named as scorers are, fetching what is missing.
-    pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
-        let specs: Vec<&String> = specs.into_iter().collect();
-        // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
-        specs.iter().try_for_each(|spec| check(spec))?;
-        self.device.open()?;
-        let bar = crate::progress::bytes();
-        let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
-        let files = specs.into_iter().map(|spec| resolve(spec, &options));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
-        bar.finish_and_clear();
-        Ok(files)
-    }
-
-    /// Finds out whether models can be loaded, and what of, without loading any.
-    pub fn prepare<'a>(&self, files: &'a [ModelFiles]) -> anyhow::Result<Vec<Prepared<'a>>> {
-        let dtype = self.dtype()?;
-        let device = self.device_for(dtype)?;
-        self.check_fit(files, dtype, &device)?;
-        let prepare = |files| Prepared::new(files, dtype, &device).with_context(|| place(files));
-        files.iter().map(prepare).collect()
-    }
-
-    fn device_for(&self, dtype: DType) -> anyhow::Result<Device> {
-        let device = self.device.open()?;
+        let (dtype, device) = (self.dtype()?, self.device.open()?);
         if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
             note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
         }
-        Ok(device)
-    }
-
-    /// Whether each model with the shortest of samples keeps within the bound.
-    fn check_fit(&self, files: &[ModelFiles], dtype: DType, device: &Device) -> anyhow::Result<()> {
-        if self.max_memory.is_none() {
-            return Ok(());
-        }
-        for files in files {
-            let footprint = Footprint::new(&files.model_config()?, dtype, device);
-            let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
-            let shortest = Lengths { n_prompt: 1, n_response: 1 };
-            footprint.plan(shortest, false, limits).with_context(|| place(files))?;
-        }
-        Ok(())
-    }
-
-    /// Loads one model in a dtype of the caller's.
-    pub fn load(&self, files: &ModelFiles, dtype: DType) -> anyhow::Result<Scorer> {
-        Scorer::load(files, dtype, &self.device_for(dtype)?).with_context(|| place(files))
+        let progress = Some(onto(&crate::progress::bytes()));
+        let fetch = ResolveOptions { offline: self.offline, progress, ..ResolveOptions::default() };
+        Ok(ModelOptions { models: self.model.clone(), device, dtype, max_memory: self.max_memory, fetch })
     }
 
     /// Loads the one model that a verb of a single model takes.
@@ -134,23 +75,11 @@ impl ModelArgs {
         if self.model.len() > 1 {
             bail!("this verb takes one --model, got {}", self.model.len());
         }
-        let files = self.files()?;
-        let mut prepared = self.prepare(&files)?;
-        load(prepared.remove(0))
-    }
-
-    /// With every model under the name of one that a detector knows, which also is the default.
-    pub fn standing_for(&self, name: &str) -> ModelArgs {
-        let rename = |spec: &String| match split_alias(spec) {
-            (None, source) if source == name => source.to_owned(),
-            (_, source) => format!("{name}={source}"),
-        };
-        let model = if self.model.is_empty() { vec![name.to_owned()] } else { self.model.iter().map(rename).collect() };
-        ModelArgs { model, ..self.clone() }
+        Ok(self.options()?.load()?.remove(0))
     }
 
     /// Starts as many threads as asked for; once, before anything computes.
-    pub fn start_threads(&self) -> anyhow::Result<()> {
+    fn start_threads(&self) -> anyhow::Result<()> {
         match self.threads {
             None => Ok(()),
             Some(0) => bail!("--threads 0: at least one is needed"),
@@ -161,7 +90,7 @@ impl ModelArgs {
     }
 
     /// The dtype asked for.
-    pub fn dtype(&self) -> anyhow::Result<DType> {
+    fn dtype(&self) -> anyhow::Result<DType> {
         Ok(match self.dtype.as_str() {
             "f32" => DType::F32,
             "f64" => DType::F64,
@@ -228,20 +157,7 @@ pub struct SettingArgs {
 impl SettingArgs {
     /// As the library takes them.
     pub fn settings(&self, features: FeatureSet) -> anyhow::Result<Settings> {
-        let mut settings = match self.preset.as_str() {
-            "paper" => Settings::default(),
-            name if preset::find(name).is_some() => Settings::default(),
-            "raw" => Settings {
-                attributed_fn: AttributedFn::LogProb,
-                fold: Fold::Dot,
-                normalize: false,
-                ..Settings::default()
-            },
-            other => bail!(
-                "unknown preset `{other}`; one of paper, raw, {}",
-                preset::PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
-            ),
-        };
+        let mut settings = preset::find(&self.preset)?.settings();
         settings.features = features;
         settings.attributed_fn = self.attributed_fn.unwrap_or(settings.attributed_fn);
         settings.fold = self.fold.unwrap_or(settings.fold);

@@ -2,8 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
-    io::{BufReader, IsTerminal},
+    io::IsTerminal,
     path::{Path, PathBuf},
 };
 
@@ -11,13 +10,16 @@ use anyhow::Context;
 use console::{Key, Term};
 
 use super::Outcome;
-use crate::terminal::{UsageError, note, print_styled};
+use crate::{
+    args::change::samples_of,
+    terminal::{UsageError, note, print_styled},
+};
 use veridiff_core::annotation::{
     Annotation, AnnotationError, AnnotationFile, Annotations, Draw, Pressed, Session, SettledSample, Settlement, Size,
     Stratum, draw, settle,
 };
 use veridiff_report::annotation::{Earlier, definitions, question_lines, sample_page};
-use veridiff_text::sample::{self, Sample, make_ids_distinct};
+use veridiff_text::sample::{Renamed, Sample};
 
 /// Arguments of `veridiff annotate`.
 #[derive(Debug, clap::Args)]
@@ -95,15 +97,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Every sample of a file, under the ids that `score` gives them.
+/// Every sample of a file, under the ids that `score` gives them; a line that is none is refused.
 pub(super) fn samples(path: &Path) -> anyhow::Result<Vec<Sample>> {
-    let place = || format!("cannot read `{}`", path.display());
-    let file = File::open(path).with_context(place)?;
-    let mut samples = sample::read(BufReader::new(file)).collect::<Result<Vec<_>, _>>().with_context(place)?;
-    if let Some((n, first)) = make_ids_distinct(&mut samples) {
+    let mut read = samples_of(path)?;
+    if !read.unreadable.is_empty() {
+        return Err(read.unreadable.remove(0)).with_context(|| format!("cannot read `{}`", path.display()));
+    }
+    if let Some(Renamed { n, first }) = &read.renamed {
         note(&format!("{n} samples share an id with an earlier one and are renamed, the first to `{first}`"));
     }
-    Ok(samples)
+    Ok(read.into_samples())
 }
 
 impl Args {

@@ -17,17 +17,16 @@ use crate::{
     progress,
     terminal::{UsageError, note, print},
 };
-use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
-    families::{catalogue::SCORER, grounding::GROUNDING},
-    gate::{Checker, Finding},
-    run::batch::Batch,
-    scorer::Settings,
+    families::catalogue::FeatureSet,
+    finding::Finding,
+    gate::{Gate, GateOptions},
+    settings::Settings,
 };
-use veridiff_detector::{Verdict, shipped};
+use veridiff_detector::Verdict;
 use veridiff_report::findings::{page, rdjson_line, sarif};
 use veridiff_text::{
-    grounding,
+    chain::one_line,
     sample::{Sample, Task},
 };
 
@@ -108,14 +107,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         note(&format!("warning: {problem}"));
     }
     let mut output = Output::new(if args.json { Format::Json } else { args.format }, samples.len());
-    // each task has a detector of its own
-    for task in Task::ALL {
-        let places: Vec<usize> = (0..samples.len()).filter(|&place| samples[place].task == task).collect();
-        if !places.is_empty() {
-            let of_task: Vec<&Sample> = places.iter().map(|&place| &samples[place]).collect();
-            args.check(task, &of_task, |index, finding| output.take(places[index], finding))?;
-        }
-    }
+    args.check(&samples, |index, finding| output.take(index, finding))?;
     let findings = output.finish()?;
 
     let worst = findings.iter().filter_map(|finding| finding.verdict).max();
@@ -177,7 +169,7 @@ impl Args {
         let (mut samples, unreadable) = match (&self.text, &self.commit, &self.input) {
             (Some(text), ..) => (vec![self.diff_and_text(text)?], Vec::new()),
             (_, Some(revision), _) => (vec![commit(revision)?], Vec::new()),
-            (.., Some(input)) => match samples_of(input)? {
+            (.., Some(input)) => match read_samples(input)? {
                 (samples, unreadable) if samples.is_empty() => {
                     return Err(UsageError::error(
                         format!("`{}` has no sample that can be read", input.display()),
@@ -238,49 +230,39 @@ impl Args {
         Ok(Sample::new("stdin", &diff, &text))
     }
 
-    /// Gives `done` the index and the finding of each of these samples of one task, as they come.
+    /// Gives `done` the index and the finding of each sample, as they come.
     fn check(
         &self,
-        task: Task,
-        samples: &[&Sample],
+        samples: &[Sample],
         mut done: impl FnMut(usize, Finding) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let detector = self.detector.as_deref().map_or_else(|| Ok(shipped::default_for(task)), detector_called)?;
-        let checker = Checker::new(&detector, self.full)?;
-        let settings =
-            Settings { max_memory: self.model.max_memory, ..self.settings.settings(checker.features().clone())? };
-        let scorer = match checker.scorer() {
-            // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
-            Some(name) => Some(self.model.standing_for(name).scorer()?),
-            None if checker.features().needs_source(SCORER) => Some(self.model.scorer()?),
-            None => None,
-        };
-        let mut provenance = settings.provenance();
-        provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
-        provenance.insert(GROUNDING.to_owned(), grounding::version());
-        for difference in detector.check_provenance(&provenance, &CATALOGUE)? {
+        let settings = Settings { max_memory: self.model.max_memory, ..self.settings.settings(FeatureSet::default())? };
+        let gate = Gate::open(GateOptions {
+            detector: self.detector.as_deref().map(detector_called).transpose()?,
+            tasks: Task::ALL.into_iter().filter(|&task| samples.iter().any(|sample| sample.task == task)).collect(),
+            full: self.full,
+            settings,
+            models: self.model.options()?,
+        })?;
+        for difference in gate.notes() {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);
-        let mut take = |index, finding| {
+        let mut failed = Ok(());
+        let samples: Vec<&Sample> = samples.iter().collect();
+        let _ended = gate.check_each(&samples, &mut |index, finding| {
             bar.inc(1);
-            bar.suspend(|| done(index, finding))
-        };
-        let ended = match &scorer {
-            None => {
-                samples.iter().enumerate().try_for_each(|(index, sample)| take(index, checker.without_model(sample)))
-            }
-            Some(scorer) => {
-                let batch = Batch { scorer, settings: &settings };
-                let ended = batch.run_by(
-                    samples,
-                    &|sample, workspace| checker.with_model(scorer, &settings, sample, workspace),
-                    |index, finding| take(index, finding).map_or_else(ControlFlow::Break, ControlFlow::Continue),
-                );
-                ended.break_value().map_or(Ok(()), Err)
-            }
-        };
+            failed = bar.suspend(|| done(index, finding));
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
         bar.finish_and_clear();
-        ended
+        failed
     }
+}
+
+/// The samples of an input, and what is wrong with the lines that are none.
+fn read_samples(input: &Path) -> anyhow::Result<(Vec<Sample>, Vec<String>)> {
+    let read = samples_of(input)?;
+    let unreadable = read.unreadable.iter().map(|error| one_line(error)).collect();
+    Ok((read.into_samples(), unreadable))
 }

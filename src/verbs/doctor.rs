@@ -85,12 +85,12 @@ impl Memory {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut ok = true;
-    let dtype = args.model.dtype()?;
-    for files in args.model.files()? {
-        let scorer = args.model.load(&files, dtype)?;
+    let models = args.model.options()?;
+    for files in models.files()? {
+        let scorer = models.load_in(&files, models.dtype)?;
         // differences of a forward pass in half precision would be mostly rounding
-        let precise = match dtype {
-            DType::BF16 | DType::F16 => Some(args.model.load(&files, DType::F32)?.model),
+        let precise = match models.dtype {
+            DType::BF16 | DType::F16 => Some(models.load_in(&files, DType::F32)?.model),
             _ => None,
         };
         let checks = self_check::gradients(&scorer, precise.as_ref().unwrap_or(&scorer.model))?;

@@ -241,7 +241,7 @@ impl Args {
             Err(error) => {
                 evaluation
                     .notes
-                    .push(format!("warning: the report has no {what}: {}", crate::terminal::one_line(&error)));
+                    .push(format!("warning: the report has no {what}: {}", veridiff_text::chain::one_line(&error)));
                 Ok(None)
             }
         }

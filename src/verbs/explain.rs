@@ -16,14 +16,11 @@ use crate::{
     },
     terminal::{UsageError, has_colours, note, print},
 };
-use veridiff_core::{
-    families::catalogue::FeatureSet,
-    scorer::{Scorer, Settings},
-};
+use veridiff_core::{families::catalogue::FeatureSet, scorer::Scorer, settings::Settings};
 use veridiff_detector::Detector;
 use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};
-use veridiff_text::sample::Sample;
+use veridiff_text::{chain::one_line, sample::Sample};
 
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
@@ -225,16 +222,16 @@ impl Args {
 }
 
 fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
-    let (samples, unreadable) = samples_of(input)?;
-    let n = samples.len();
-    if let Some(sample) = samples.into_iter().find(|sample| sample.id == id) {
-        return Ok(sample);
-    }
-    let problem = format!("no sample `{id}` among the {n} of `{}`", input.display());
-    Err(match unreadable.first() {
-        None => UsageError::error(problem, "ids are compared letter by letter"),
+    let read = samples_of(input)?;
+    let n = read.samples.len();
+    let hint = match read.unreadable.first() {
+        None => "ids are compared letter by letter".to_owned(),
         Some(first) => {
-            UsageError::error(problem, format!("{} of its lines cannot be read, the first: {first}", unreadable.len()))
+            format!("{} of its lines cannot be read, the first: {}", read.unreadable.len(), one_line(first))
         }
-    })
+    };
+    read.into_samples()
+        .into_iter()
+        .find(|sample| sample.id == id)
+        .ok_or_else(|| UsageError::error(format!("no sample `{id}` among the {n} of `{}`", input.display()), hint))
 }

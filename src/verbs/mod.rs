@@ -18,7 +18,6 @@ mod fit;
 mod merge;
 pub mod models;
 mod notebook;
-pub mod parts;
 mod prevalence;
 mod score;
 

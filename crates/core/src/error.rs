@@ -1,6 +1,8 @@
 //! The crate's error: one variant per area, each area's own enum beside the code that raises it.
 
-use crate::{annotation::AnnotationError, tokens::TokensError};
+use std::path::PathBuf;
+
+use crate::{annotation::AnnotationError, run::references::ReferenceError, tokens::TokensError};
 use veridiff_detector::DetectorError;
 use veridiff_engine::{ModelError, plan::PlanError};
 use veridiff_table::TableError;
@@ -41,6 +43,52 @@ pub enum Error {
     /// Samples that cannot be annotated, or an annotation file that cannot be used.
     #[error(transparent)]
     Annotation(#[from] AnnotationError),
+    /// Features whose models are not named, or models that no feature uses.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// A model that was found cannot be loaded.
+    #[error("cannot load the model `{name}`")]
+    Loading {
+        /// The name of its columns.
+        name: String,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// A model is asked for columns after its loading has failed.
+    #[error("the model `{name}` is not loaded")]
+    NotLoaded {
+        /// The name of its columns.
+        name: String,
+    },
+    /// Models are given that stand for none of those that are needed.
+    #[error("{} models are given for {} that the detector uses", given.len(), names.len())]
+    OtherModels {
+        /// The models as they were given.
+        given: Vec<String>,
+        /// The names that the detector knows its models by.
+        names: Vec<String>,
+    },
+    /// A row was computed that the journal cannot take: the run stops, since whatever it went on to compute would be lost too.
+    #[error("row `{id}` could not be kept; finished rows are in `{}`", journal.display())]
+    RowNotKept {
+        /// The sample's id.
+        id: String,
+        /// Where the rows are that were finished before.
+        journal: PathBuf,
+        /// Why it cannot be written.
+        source: TableError,
+    },
+    /// All rows are computed, but their table cannot be written.
+    #[error(
+        "the table is not written; its rows are safe in `{}`: mend this, run again with --resume",
+        journal.display()
+    )]
+    TableNotWritten {
+        /// Where the rows are.
+        journal: PathBuf,
+        /// Why it cannot be written.
+        source: TableError,
+    },
     /// A tensor operation failed: a fault of ours or of the device, not of the input.
     #[error("tensor operation failed")]
     Tensor(#[source] candle_core::Error),
@@ -54,6 +102,11 @@ impl From<candle_core::Error> for Error {
 }
 
 impl Error {
+    /// That a model could not be loaded, and why.
+    pub(crate) fn loading(name: &str, error: impl Into<Error>) -> Error {
+        Error::Loading { name: name.to_owned(), source: Box::new(error.into()) }
+    }
+
     /// What the reader can do next, if we know; printed after the error as `hint: …`.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -66,7 +119,18 @@ impl Error {
             Error::Table(e) => e.hint(),
             Error::Detector(e) => e.hint(),
             Error::Annotation(e) => e.hint(),
-            Error::Tensor(_) => None,
+            Error::Reference(e) => e.hint(),
+            Error::Loading { source, .. } => source.hint(),
+            Error::RowNotKept { source, .. } | Error::TableNotWritten { source, .. } => source.hint(),
+            Error::OtherModels { names, .. } if names.len() > 1 => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                Some(format!("give each as NAME=SOURCE under one of the detector's names: {}", names.join(", ")))
+            }
+            Error::OtherModels { names, .. } => Some(match names.first() {
+                Some(name) => format!("give one, which then stands for the detector's `{name}`"),
+                None => "give one".to_owned(),
+            }),
+            Error::NotLoaded { .. } | Error::Tensor(_) => None,
         }
     }
 }

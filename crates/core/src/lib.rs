@@ -13,11 +13,13 @@ pub mod annotation;
 pub mod case;
 pub mod error;
 pub mod families;
+pub mod finding;
 pub mod gate;
 pub mod preset;
 pub mod run;
 pub mod scorer;
 pub mod self_check;
+pub mod settings;
 pub mod tokens;
 
 pub use error::{Error, Result};

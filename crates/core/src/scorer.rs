@@ -14,15 +14,12 @@ use crate::{
     Error, Result,
     case::Case,
     families::{
-        attribution::TargetRule,
-        catalogue::{FeatureSet, Needs, SCORER},
+        catalogue::{Needs, SCORER},
         contrast::Side,
         per_token::{TokenClass, classes},
     },
-    tokens::{
-        ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair, encode_pair_prompt,
-        encode_prompt,
-    },
+    settings::{Settings, Targets},
+    tokens::{EncodeOptions, Encoding, TokensError, encode, encode_pair, encode_pair_prompt, encode_prompt},
 };
 use veridiff_engine::{
     files::{
@@ -34,127 +31,17 @@ use veridiff_engine::{
     past::Keep,
     plan::{Footprint, Lengths, Limits, PlanError},
     reading::{
-        attribution::{AttributedFn, Denominator, Fold, Matrix, attribute_about},
+        attribution::{Denominator, Matrix, attribute_about},
         scores::{StepRanks, StepScores, scores_about, scores_and_ranks_about},
     },
 };
 use veridiff_table::Row;
 use veridiff_text::{
+    chain::one_line,
     diff::Diff,
-    named,
     prompt::{CCT5, MARKERS, Template},
     sample::{Sample, Task},
 };
-
-/// Which tokens of a text are targets (specification, section 6, question 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Targets {
-    /// All that the tokenizer gives: for an encoder-decoder with the special tokens around the text, else without an end.
-    #[default]
-    All,
-    /// Without the special tokens around an encoder-decoder's text, which are read all the same.
-    NoSpecial,
-    /// All, and a decoder-only model's token for the end behind them; an encoder-decoder's text has one already.
-    AppendEos,
-}
-
-named!(Targets, "choice of targets", "all" => All, "no-special" => NoSpecial, "append-eos" => AppendEos);
-
-/// What is computed, and how.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Which features.
-    pub features: FeatureSet,
-    /// The scalar that attribution explains.
-    pub attributed_fn: AttributedFn,
-    /// How a gradient vector becomes a number.
-    pub fold: Fold,
-    /// Whether each column of the matrix is divided by its L1 sum.
-    pub normalize: bool,
-    /// The prompt; where absent by the sample's task, for an encoder-decoder the one it was trained on.
-    pub template: Option<Template>,
-    /// Which tokens the means are over.
-    pub targets: Targets,
-    /// What an encoder-decoder's normalised columns are divided by.
-    pub denominator: Denominator,
-    /// How the attribution to earlier tokens of the text is aggregated.
-    pub target_rule: TargetRule,
-    /// Token budget and token rules.
-    pub encode: EncodeOptions,
-    /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
-    pub max_memory: Option<u64>,
-}
-
-impl Default for Settings {
-    /// The core paper's: probability, L2, normalised, the built-in prompt of the task.
-    fn default() -> Self {
-        Settings {
-            features: FeatureSet::default(),
-            attributed_fn: AttributedFn::Probability,
-            fold: Fold::L2,
-            normalize: true,
-            template: None,
-            targets: Targets::default(),
-            denominator: Denominator::default(),
-            target_rule: TargetRule::default(),
-            encode: EncodeOptions::default(),
-            max_memory: None,
-        }
-    }
-}
-
-impl Settings {
-    /// Which tokens of the response the means are over.
-    fn counted(&self, encoding: &Encoding) -> Vec<bool> {
-        let of_response = encoding.segments[encoding.n_prompt..].iter();
-        of_response.map(|&segment| !(self.targets == Targets::NoSpecial && segment == Segment::Special)).collect()
-    }
-
-    /// The settings as the metadata of a table.
-    pub fn provenance(&self) -> BTreeMap<String, String> {
-        let templates: Vec<Template> = match &self.template {
-            Some(template) => vec![template.clone()],
-            None => Task::ALL.into_iter().map(Template::for_task).collect(),
-        };
-        let join = |of: fn(&Template) -> String| templates.iter().map(of).collect::<Vec<_>>().join(",");
-        let mut provenance: BTreeMap<String, String> = [
-            ("program", "veridiff".to_owned()),
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("features", self.features.names().collect::<Vec<_>>().join(",")),
-            ("template", join(|t| t.name().to_owned())),
-            ("template_sha256", join(Template::hash)),
-            ("max_tokens", self.encode.max_tokens.map_or("model".to_owned(), |n| n.to_string())),
-            ("parse_special", self.encode.parse_special.to_string()),
-            ("targets", self.targets.to_string()),
-            ("changed_rule", changed_rule(self.encode.changed)),
-        ]
-        .map(|(key, value)| (key.to_owned(), value))
-        .into();
-        if self.encode.message_prefix {
-            provenance.insert("message_prefix".into(), "true".into());
-        }
-        if self.features.needs_attribution() {
-            provenance.insert("attribution_method".into(), "input_x_gradient".into());
-            provenance.insert("attributed_fn".into(), self.attributed_fn.to_string());
-            provenance.insert("fold".into(), self.fold.to_string());
-            provenance.insert("normalize".into(), self.normalize.to_string());
-            provenance.insert("denominator".into(), self.denominator.to_string());
-            provenance.insert("start_row".into(), self.target_rule.start_row.to_string());
-            provenance.insert("first_target".into(), self.target_rule.first_target.to_string());
-            provenance.insert("scope".into(), "prompt; columns ending in _diff: diff".into());
-            // how many targets go together follows from it, and with that the rounding of their gradients
-            if let Some(bytes) = self.max_memory {
-                provenance.insert("max_memory".into(), bytes.to_string());
-            }
-        }
-        provenance
-    }
-}
-
-/// The rule's name in metadata.
-fn changed_rule(rule: ChangedRule) -> String {
-    if rule == ChangedRule::default() { "default".to_owned() } else { format!("{rule:?}") }
-}
 
 /// A model ready to score.
 #[derive(Debug)]
@@ -231,8 +118,8 @@ impl Measurement {
 
 /// A scorer whose weights are still on disk.
 #[derive(Debug)]
-pub struct Prepared<'a> {
-    files: &'a ModelFiles,
+pub struct Prepared {
+    files: ModelFiles,
     tokenizer: Tokenizer,
     own_template: Option<Template>,
     eos: Option<u32>,
@@ -241,14 +128,14 @@ pub struct Prepared<'a> {
     device: Device,
 }
 
-impl<'a> Prepared<'a> {
+impl Prepared {
     /// Reads everything of a model but its weights. [`Precision::of`] says how `dtype` is carried out on `device`.
     ///
     /// # Errors
     /// A file is missing, damaged or does not fit the others.
-    pub fn new(files: &'a ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+    pub fn new(files: ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
         let config = files.model_config()?;
-        let tokenizer = load_tokenizer(files, config.vocab_size())?;
+        let tokenizer = load_tokenizer(&files, config.vocab_size())?;
         files.check_weights()?;
         let (tensors, precision) = Precision::of(dtype, device);
         let own_template = match &config {
@@ -301,7 +188,7 @@ impl Scorer {
     /// # Errors
     /// Those of [`Prepared::new`] and [`Prepared::load`].
     pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
-        Prepared::new(files, dtype, device)?.load()
+        Prepared::new(files.clone(), dtype, device)?.load()
     }
 
     /// What the columns of this scorer come from, keyed `what@scorer`.
@@ -421,12 +308,7 @@ impl Scorer {
     ///
     /// # Errors
     /// As [`Scorer::measure`].
-    pub fn measure_in(
-        &self,
-        workspace: &mut Workspace,
-        case: &Arc<Case>,
-        settings: &Settings,
-    ) -> Result<Measurement> {
+    pub fn measure_in(&self, workspace: &mut Workspace, case: &Arc<Case>, settings: &Settings) -> Result<Measurement> {
         let (diff, task) = (case.diff(), case.task());
         let encoding = self.encode(diff, case.text(), task, settings)?;
         let start = Instant::now();
@@ -525,18 +407,11 @@ impl Scorer {
 
 /// An error, its causes and how to mend it, in one line.
 pub fn describe(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+    let line = one_line(error);
+    match error.hint() {
+        Some(hint) => format!("{line}; {hint}"),
+        None => line,
     }
-    if let Some(hint) = error.hint() {
-        text.push_str("; ");
-        text.push_str(&hint);
-    }
-    text
 }
 
 fn load_tokenizer(files: &ModelFiles, vocab_size: usize) -> Result<Tokenizer> {

@@ -5,10 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::{
-    Result,
-    scorer::{Scorer, Settings},
-};
+use crate::{Result, scorer::Scorer, settings::Settings};
 use veridiff_engine::{
     language::LanguageModel,
     ops::Precision,

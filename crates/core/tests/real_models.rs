@@ -8,7 +8,8 @@ use candle_core::{DType, Device};
 use common::{cases, check_case, fixture};
 use veridiff_core::{
     families::attribution::{TargetRule, aggregate},
-    scorer::{Scorer, Settings},
+    scorer::Scorer,
+    settings::Settings,
 };
 use veridiff_engine::{
     decoder::Decoder,

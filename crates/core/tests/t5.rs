@@ -12,8 +12,9 @@ use serde::Deserialize;
 use veridiff_core::{
     Error,
     families::attribution::{FirstTarget, StartRow, TargetRule, aggregate},
-    scorer::{Scorer, Settings, Targets},
+    scorer::Scorer,
     self_check,
+    settings::{Settings, Targets},
     tokens::{EncodeOptions, Segment, TokensError, encode_pair},
 };
 use veridiff_engine::{

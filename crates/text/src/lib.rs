@@ -3,10 +3,12 @@
 //!
 //! Nothing here knows a model, a table or a terminal.
 
+pub mod chain;
 mod choice;
 pub mod diff;
 pub mod grounding;
 pub mod hint;
+pub mod language;
 pub mod printable;
 pub mod prompt;
 pub mod sample;

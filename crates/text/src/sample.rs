@@ -1,9 +1,11 @@
 //! One record: a diff, a text, and what is known about them; read from JSON lines.
 
 mod error;
+mod input;
 mod read;
 
 pub use error::SampleError;
+pub use input::{Renamed, Samples};
 pub use read::{Reader, read};
 
 use std::{

@@ -4,10 +4,7 @@ use veridiff_engine::reading::attribution::Matrix;
 use veridiff_text::named;
 
 use super::catalogue::{Compute, Family, Feature, Needs, OF_ATTRIBUTION, SCORER};
-use crate::{
-    scorer::{Measurement, Settings},
-    tokens::Segment,
-};
+use crate::{scorer::Measurement, settings::Settings, tokens::Segment};
 
 const SHARE: &str = "share of a column, 0 to 1 (normalised); else the unit of the attributed function";
 

@@ -9,10 +9,7 @@ use std::{fmt, sync::LazyLock};
 use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
 
 use super::{FAMILIES, contrast::Side};
-use crate::{
-    case::Case,
-    scorer::{Measurement, Settings},
-};
+use crate::{case::Case, scorer::Measurement, settings::Settings};
 
 /// The source of features that a language model gives.
 pub const SCORER: &str = "scorer";

@@ -72,7 +72,7 @@ fn needs(names: &[&str]) -> Needs {
     Needs { sides: sides.collect(), ..Needs::default() }
 }
 
-fn measure(m: &Measurement, _: &crate::scorer::Settings) -> Vec<Option<f64>> {
+fn measure(m: &Measurement, _: &crate::settings::Settings) -> Vec<Option<f64>> {
     let without: Vec<_> = m.sides.iter().map(|(side, scores)| (*side, scores.of_targets(&m.counted))).collect();
     let contrast = Contrast::new(&m.scores.of_targets(&m.counted), &without, &m.classes_counted());
     SIDES.iter().flat_map(|(side, fields)| Field::values(fields, contrast.of(*side))).collect()

@@ -7,14 +7,18 @@ use std::{
     collections::HashMap,
     ops::ControlFlow,
     sync::{
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
 };
 
-use crate::scorer::{Scorer, Settings, Workspace};
+use crate::{
+    run::source::Done,
+    scorer::{Scorer, Workspace},
+    settings::Settings,
+};
 use veridiff_engine::plan::Limits;
-use veridiff_table::Row;
 use veridiff_text::sample::{Sample, Task};
 
 /// How far ahead of the first unfinished sample others with the same prompt are looked for: rows are given out in the
@@ -31,46 +35,46 @@ const MOST_TOGETHER_ATTRIBUTED: usize = 4;
 const FEWEST_UNITS_ATTRIBUTED: usize = 4;
 
 /// A model and what it shall compute.
-#[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
+#[derive(Debug, Clone)]
+pub struct Batch {
     /// Every sample is scored by it.
-    pub scorer: &'a Scorer,
+    pub scorer: Arc<Scorer>,
     /// What is computed, and how.
-    pub settings: &'a Settings,
+    pub settings: Settings,
 }
 
-impl<'a> Batch<'a> {
+impl Batch {
     /// Scores all samples and calls `done` with each one's index and columns as soon as they are there, on the caller's
     /// thread. Samples with one prompt follow each other; the order is otherwise the input's. A `done` that breaks ends
     /// the run; no further sample is begun.
     ///
     /// On a CPU each thread has a sample of its own if there are many; a sample that is too large for its share of the memory
     /// has all threads. Neither changes a row.
-    pub fn run<B>(&self, samples: &[&Sample], done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
+    pub fn run(&self, samples: &[&Sample], done: &mut Done<'_>) -> ControlFlow<()> {
         let columns =
-            |sample: &Sample, workspace: &mut Workspace| self.scorer.columns(sample, self.settings, workspace);
+            |index: usize, workspace: &mut Workspace| self.scorer.columns(samples[index], &self.settings, workspace);
         self.run_by(samples, &columns, done)
     }
 
-    /// The same with a measurement of the caller's: it gets a sample and its worker's workspace, and gives none if a share of
-    /// the memory is too small for the sample.
-    pub fn run_by<B, R: Send>(
+    /// The same with a measurement of the caller's: it gets a sample's index and its worker's workspace, and gives none if a
+    /// share of the memory is too small for the sample.
+    pub fn run_by<R: Send>(
         &self,
         samples: &[&Sample],
-        measure: &(impl Fn(&Sample, &mut Workspace) -> Option<R> + Sync),
-        mut done: impl FnMut(usize, R) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+        measure: &(impl Fn(usize, &mut Workspace) -> Option<R> + Sync),
+        done: &mut dyn FnMut(usize, R) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let (together, n_workers) = self.units(samples);
         // Each worker is a pool of one thread: what parallel parts a sample has run one after the other, and no worker
         // begins another sample while it waits for a part of this one.
         let pools = (1..=n_workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
         match pools.collect::<Result<Vec<_>, _>>() {
             Ok(pools) if n_workers > 1 => {
-                let too_large = self.side_by_side(samples, &together, &pools, measure, &mut done)?;
+                let too_large = self.side_by_side(&together, &pools, measure, done)?;
                 drop(pools);
-                self.one_by_one(samples, &[too_large], measure, &mut done)
+                self.one_by_one(&[too_large], measure, done)
             }
-            _ => self.one_by_one(samples, &together, measure, &mut done),
+            _ => self.one_by_one(&together, measure, done),
         }
     }
 
@@ -100,16 +104,15 @@ impl<'a> Batch<'a> {
         Workspace::new(Limits { max_bytes: self.settings.max_memory, sharers, ..Limits::default() })
     }
 
-    fn one_by_one<B, R>(
+    fn one_by_one<R>(
         &self,
-        samples: &[&Sample],
         units: &[Vec<usize>],
-        measure: &impl Fn(&Sample, &mut Workspace) -> Option<R>,
-        done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+        measure: &impl Fn(usize, &mut Workspace) -> Option<R>,
+        done: &mut dyn FnMut(usize, R) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut workspace = self.workspace(1);
         for &index in units.iter().flatten() {
-            if let Some(measured) = measure(samples[index], &mut workspace) {
+            if let Some(measured) = measure(index, &mut workspace) {
                 done(index, measured)?;
             }
         }
@@ -117,14 +120,13 @@ impl<'a> Batch<'a> {
     }
 
     /// A worker for every pool. Returns the samples that need more memory than a worker's share.
-    fn side_by_side<B, R: Send>(
+    fn side_by_side<R: Send>(
         &self,
-        samples: &[&Sample],
         units: &[Vec<usize>],
         pools: &[rayon::ThreadPool],
-        measure: &(impl Fn(&Sample, &mut Workspace) -> Option<R> + Sync),
-        done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
-    ) -> ControlFlow<B, Vec<usize>> {
+        measure: &(impl Fn(usize, &mut Workspace) -> Option<R> + Sync),
+        done: &mut dyn FnMut(usize, R) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Vec<usize>> {
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, finished) = mpsc::channel();
         let work = |sender: mpsc::Sender<(usize, Option<R>)>| {
@@ -134,7 +136,7 @@ impl<'a> Batch<'a> {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    let measured = measure(samples[index], &mut workspace);
+                    let measured = measure(index, &mut workspace);
                     // the receiver has gone only if the run has ended
                     if sender.send((index, measured)).is_err() {
                         return;
@@ -153,9 +155,9 @@ impl<'a> Batch<'a> {
                 match measured {
                     None => too_large.push(index),
                     Some(measured) => {
-                        if let ControlFlow::Break(value) = done(index, measured) {
+                        if done(index, measured).is_break() {
                             stopped.store(true, Ordering::Relaxed);
-                            return ControlFlow::Break(value);
+                            return ControlFlow::Break(());
                         }
                     }
                 }

@@ -33,7 +33,7 @@ use crate::{
 pub type ResolveOptions = FetchOptions;
 
 /// A model's files.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ModelFiles {
     /// The scorer's name in tables: the alias, the card's id, or the base name of the folder, file or repository.
     pub name: String,

@@ -12,7 +12,8 @@ use veridiff_core::{
         catalogue::FeatureSet,
         reference::{BLEU4, bleu::Bleu},
     },
-    scorer::{Measurement, Settings},
+    scorer::Measurement,
+    settings::Settings,
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
 use veridiff_table::{

@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use veridiff_core::{
     families::attribution::Aggregates,
-    scorer::{Measurement, Settings},
+    scorer::Measurement,
+    settings::Settings,
     tokens::{Encoding, Segment},
 };
 use veridiff_text::{diff::LineKind, sample::Sample};

@@ -8,7 +8,7 @@ pub use page::page;
 pub use rdjson::rdjson_line;
 pub use sarif::sarif;
 
-use veridiff_core::gate::Finding;
+use veridiff_core::finding::Finding;
 
 /// The name of the one rule that findings break.
 const RULE: &str = "unsupported-by-change";

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 
 use super::one_line;
-use veridiff_core::gate::Finding;
+use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 use veridiff_text::printable::printable;
 

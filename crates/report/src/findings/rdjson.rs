@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{RULE, message};
-use veridiff_core::gate::Finding;
+use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 
 /// The line of a text that is called unsupported (a warning) or that it abstains on (an information); none of a supported one.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{RULE, message};
-use veridiff_core::gate::Finding;
+use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 
 /// One run of the program: a result for every text that is called unsupported, a note for every one that it abstains on; failed

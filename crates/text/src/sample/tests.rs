@@ -103,3 +103,30 @@ fn ids_that_repeat_get_numbers_that_are_free() {
     assert_eq!(ids, ["a", "b", "a-3", "a-2", "a-4", "a-2-2"]);
     assert_eq!(renamed, Some((3, "a-3".to_owned())));
 }
+
+/// An input that breaks off, as a disk or a pipe that fails.
+struct Broken(&'static [u8]);
+
+impl std::io::Read for Broken {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.is_empty() {
+            return Err(std::io::Error::other("gone"));
+        }
+        std::io::Read::read(&mut self.0, into)
+    }
+}
+
+#[test]
+fn an_input_is_read_whole_and_its_bad_lines_kept_aside() {
+    let input = "{\"id\": \"a\", \"diff\": \"+x\", \"text\": \"t\"}\n\nnot json\n\
+                 {\"id\": \"a\", \"diff\": \"+y\", \"text\": \"t\"}\n{\"id\": \"b\"}\n";
+    let all = Samples::read(input.as_bytes()).unwrap();
+    let named: Vec<(usize, &str)> = all.samples.iter().map(|(place, sample)| (*place, sample.id.as_str())).collect();
+    assert_eq!(named, [(0, "a"), (2, "a-2")]);
+    assert_eq!(all.unreadable.iter().map(SampleError::line).collect::<Vec<_>>(), [3, 5]);
+    assert_eq!(all.renamed, Some(Renamed { n: 1, first: "a-2".into() }));
+    assert_eq!(all.into_samples().len(), 2);
+
+    let cut = Samples::read(std::io::BufReader::new(Broken(b"{\"id\": \"a\", \"diff\": \"+x\", \"text\": \"t\"}\n")));
+    assert!(matches!(cut, Err(SampleError::Read { line: 2, .. })), "{cut:?}");
+}

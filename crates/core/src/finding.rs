@@ -1,0 +1,303 @@
+//! What is said of one text: a probability, a verdict, and the evidence in words and lines.
+
+use serde::Serialize;
+
+use crate::{scorer::Measurement, tokens::Segment};
+use veridiff_detector::{Detector, Verdict};
+use veridiff_text::{
+    diff::Diff,
+    grounding::{self, Found},
+    sample::Sample,
+};
+
+/// Most entries of each kind of evidence.
+const MOST: usize = 5;
+
+/// Log-probability below which a word counts as surprising: the model gave it less than one chance in a thousand.
+const SURPRISING_LOGPROB: f64 = -6.9;
+
+/// What is said of one text. The schema is that of `check --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The sample's id.
+    pub id: String,
+    /// Calibrated probability that the change does not support the text, 0 to 1; null if it could not be computed.
+    pub p_hallucination: Option<f64>,
+    /// Null if it could not be reached.
+    pub verdict: Option<Verdict>,
+    /// Which detector says so.
+    pub detector: DetectorName,
+    /// Why.
+    pub evidence: Evidence,
+    /// What limits the verdict: a language, a generator, lengths or values unlike the detector's training rows, a diff that was cut.
+    pub notes: Vec<String>,
+    /// Why there is no verdict; null if there is one.
+    pub error: Option<String>,
+    /// The text, for reports that show it.
+    #[serde(skip)]
+    pub text: String,
+    /// File of the diff and line of its new side to which a report points.
+    pub place: Option<Place>,
+}
+
+/// A detector's names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DetectorName {
+    /// The first 12 hex digits of its hash.
+    pub id: String,
+    /// SHA-256 of its content.
+    pub sha256: String,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// As the diff names it.
+    pub file: String,
+    /// 1-based, on the new side.
+    pub line: usize,
+}
+
+impl Finding {
+    /// A finding about a sample that says nothing yet.
+    pub(crate) fn new(sample: &Sample, detector: &Detector) -> Finding {
+        Finding {
+            id: sample.id.clone(),
+            p_hallucination: None,
+            verdict: None,
+            detector: DetectorName { id: detector.id().to_owned(), sha256: detector.sha256().to_owned() },
+            evidence: Evidence::default(),
+            notes: Vec::new(),
+            error: None,
+            text: sample.text.clone(),
+            place: None,
+        }
+    }
+}
+
+/// What speaks for a verdict.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Evidence {
+    /// What the text says that the change does not have, or contradicts: refuted statements, then misspelt names, then names that
+    /// do not occur. A name that does not occur may be one from the rest of the file.
+    pub ungrounded: Vec<Ungrounded>,
+    /// Words of the text that the model found most surprising after the diff, worst first.
+    pub surprising: Vec<SurprisingWord>,
+    /// Lines of the diff that the text rests on most; empty without attribution.
+    pub lines: Vec<RestsOn>,
+    /// The features that moved the verdict most, strongest first.
+    pub features: Vec<Contribution>,
+}
+
+/// Something that the text says and the change does not bear out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ungrounded {
+    /// Of which kind.
+    pub kind: UngroundedKind,
+    /// The words of the text that it is about.
+    pub words: String,
+    /// First byte in the text.
+    pub byte_start: usize,
+    /// One past the last byte.
+    pub byte_end: usize,
+    /// 1-based lines of the diff that contradict it.
+    pub diff_lines: Vec<usize>,
+    /// The same as a sentence.
+    pub says: String,
+}
+
+/// How a text fails to stand on a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UngroundedKind {
+    /// Lines of the diff contradict a statement.
+    Refuted,
+    /// A name is not in the diff, but one that is spelt almost like it.
+    NearMiss,
+    /// A name is not in the diff.
+    Absent,
+}
+
+/// A word that the model did not expect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SurprisingWord {
+    /// As in the text.
+    pub word: String,
+    /// First byte in the text.
+    pub byte_start: usize,
+    /// One past the last byte.
+    pub byte_end: usize,
+    /// ln p of its least likely token, nats.
+    pub logprob: f64,
+}
+
+/// A line of the diff and its share of the text's attribution.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RestsOn {
+    /// 1-based line of the diff.
+    pub diff_line: usize,
+    /// As in the diff.
+    pub text: String,
+    /// Whether it was added or removed.
+    pub changed: bool,
+    /// 0 to 1, of all attribution to the diff.
+    pub share: f64,
+}
+
+/// A feature's part in a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contribution {
+    /// The feature's column.
+    pub feature: String,
+    /// Its value.
+    pub value: f64,
+    /// What it adds to the log-odds of "unsupported", against a training row with the mean value.
+    pub log_odds: f64,
+}
+
+/// Refuted statements, misspelt names and absent ones, each kind in the order of the text.
+pub(crate) fn ungrounded(evidence: &grounding::Evidence, text: &str) -> Vec<Ungrounded> {
+    let mut found = Vec::new();
+    for claim in evidence.claims.iter().filter(|claim| claim.verdict == grounding::Verdict::Fails) {
+        let words = text[claim.subject.clone()].to_owned();
+        let diff_lines: Vec<usize> = claim.lines.iter().map(|line| line + 1).collect();
+        let lines = match diff_lines[..] {
+            [] => "the change says otherwise".to_owned(),
+            [line] => format!("line {line} of the diff says otherwise"),
+            [first, ..] => format!("line {first} of the diff and others say otherwise"),
+        };
+        found.push(Ungrounded {
+            kind: UngroundedKind::Refuted,
+            says: format!("says that `{words}` {}: {lines}", claim.kind.says()),
+            words,
+            byte_start: claim.span.start.min(claim.subject.start),
+            byte_end: claim.span.end.max(claim.subject.end),
+            diff_lines,
+        });
+    }
+    let mut name = |mention: &grounding::Mention, kind: UngroundedKind, says: &dyn Fn(&str) -> String| {
+        let span = evidence.word_of(mention).span.clone();
+        let words = text[span.clone()].to_owned();
+        // a name is said once, however often the text repeats it
+        if !found.iter().any(|known: &Ungrounded| known.words == words) {
+            let says = says(&words);
+            found.push(Ungrounded {
+                kind,
+                words,
+                byte_start: span.start,
+                byte_end: span.end,
+                diff_lines: Vec::new(),
+                says,
+            });
+        }
+    };
+    for mention in evidence.near_misses() {
+        if let Found::Near { name: near, .. } = &mention.found {
+            name(mention, UngroundedKind::NearMiss, &|words| {
+                format!("`{words}` does not occur in the change; `{near}` does")
+            });
+        }
+    }
+    for mention in evidence.absent_names() {
+        name(mention, UngroundedKind::Absent, &|words| format!("`{words}` does not occur in the change"));
+    }
+    found.truncate(2 * MOST);
+    found
+}
+
+/// Words (runs without white space) whose least likely token is below [`SURPRISING_LOGPROB`].
+pub(crate) fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
+    let e = &m.encoding;
+    let Some(start) = e.spans.get(e.n_prompt..).and_then(|spans| spans.iter().map(|span| span.start).min()) else {
+        return Vec::new();
+    };
+    let mut words: Vec<SurprisingWord> = Vec::new();
+    for (t, &logprob) in m.scores.logprob.iter().enumerate() {
+        let Some(span) = e.spans.get(e.n_prompt + t) else { break };
+        let Some(token) = e.text.get(span.clone()) else { continue };
+        if logprob > SURPRISING_LOGPROB || !token.contains(char::is_alphanumeric) {
+            continue;
+        }
+        // the whole word around the token
+        let from = span.start + (token.len() - token.trim_start().len());
+        let before = e.text.get(start..from).unwrap_or("");
+        let word_start = start
+            + before
+                .rfind(char::is_whitespace)
+                .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let after = e.text.get(from..).unwrap_or("");
+        let word_end = from + after.find(char::is_whitespace).unwrap_or(after.len());
+        let Some(word) = e.text.get(word_start..word_end) else { continue };
+        match words.iter_mut().find(|known| known.byte_start == word_start - start) {
+            Some(known) => known.logprob = known.logprob.min(logprob),
+            None => words.push(SurprisingWord {
+                word: word.to_owned(),
+                byte_start: word_start - start,
+                byte_end: word_end - start,
+                logprob,
+            }),
+        }
+    }
+    words.sort_by(|a, b| a.logprob.total_cmp(&b.logprob));
+    words.truncate(MOST);
+    words
+}
+
+/// The lines of the diff with the largest shares of the attribution's magnitude.
+pub(crate) fn rests_on(m: &Measurement) -> Vec<RestsOn> {
+    let Some(matrix) = &m.matrix else { return Vec::new() };
+    let e = &m.encoding;
+    let mut of_line = vec![0.0; m.case.diff().lines().len()];
+    for column in &matrix.columns {
+        for (i, value) in column.iter().enumerate().take(e.n_prompt) {
+            if let (Segment::Diff, Some(line)) = (e.segments[i], e.diff_lines[i]) {
+                of_line[line] += value.abs();
+            }
+        }
+    }
+    let total = of_line.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut lines: Vec<usize> = (0..of_line.len()).filter(|&line| of_line[line] > 0.0).collect();
+    lines.sort_by(|&a, &b| of_line[b].total_cmp(&of_line[a]));
+    lines.truncate(MOST);
+    let line = |index: usize| RestsOn {
+        diff_line: index + 1,
+        text: m.case.diff().line_text(index).trim_end().to_owned(),
+        changed: m.case.diff().lines()[index].kind.is_changed(),
+        share: of_line[index] / total,
+    };
+    lines.into_iter().map(line).collect()
+}
+
+pub(crate) fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {
+    let named = detector.features.iter().zip(values).zip(detector.contributions(values));
+    let mut parts: Vec<Contribution> =
+        named.map(|((f, &value), log_odds)| Contribution { feature: f.name.clone(), value, log_odds }).collect();
+    parts.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()));
+    parts.truncate(MOST);
+    parts
+}
+
+/// Standard deviations from the training mean beyond which a value is unlike the training rows.
+const UNLIKE: f64 = 4.0;
+
+/// What a reader should know about values that the detector was not trained on.
+pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
+    let far = |(f, &value): (&veridiff_detector::Feature, &f64)| {
+        let off = (value - f.mean) / f.scale;
+        // quantiles from 0 to 100%: a value that some row had is not strange, however rare
+        let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
+        (off.abs() > UNLIKE && !was_seen).then(|| {
+            format!("`{}` is {value:.3}, {:.0} standard deviations from the training rows' mean", f.name, off.abs())
+        })
+    };
+    detector.features.iter().zip(values).filter_map(far).collect()
+}
+
+/// The first changed line, as the new side counts; a removal has the line that is there now.
+pub(crate) fn place(diff: &Diff) -> Option<Place> {
+    let lines = diff.lines();
+    let first = lines.iter().position(|line| line.kind.is_changed())?;
+    let file = diff.files().get(lines[first].file?)?.clone();
+    let line = lines[first..].iter().chain(lines[..first].iter().rev()).find_map(|line| line.new)?;
+    Some(Place { file, line })
+}

@@ -1,0 +1,179 @@
+//! The models that a person names, on their way to memory: named, found or fetched, ready, loaded.
+
+use candle_core::{DType, Device};
+
+use crate::{
+    Error, Result,
+    scorer::{Prepared, Scorer},
+};
+use veridiff_engine::{
+    files::{
+        cards::DEFAULT_CARD,
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias},
+    },
+    plan::{Footprint, Lengths, Limits},
+};
+
+/// Which models, and where they run.
+#[derive(Debug, Clone)]
+pub struct ModelOptions {
+    /// The models, each `[NAME=]SOURCE`: a built-in id, a folder, a `.gguf` file or a hub repository `org/name[@revision]`. If there
+    /// is none, the default model is meant.
+    pub models: Vec<String>,
+    /// The device that they run on.
+    pub device: Device,
+    /// The precision that is asked for; [`veridiff_engine::ops::Precision`] says how a device carries it out.
+    pub dtype: DType,
+    /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
+    pub max_memory: Option<u64>,
+    /// Where models are kept, and how what is missing is fetched.
+    pub fetch: ResolveOptions,
+}
+
+impl Default for ModelOptions {
+    /// The default model on the CPU in f32, without a bound on memory; it is fetched if it is not here.
+    fn default() -> Self {
+        ModelOptions {
+            models: Vec::new(),
+            device: Device::Cpu,
+            dtype: DType::F32,
+            max_memory: None,
+            fetch: ResolveOptions::default(),
+        }
+    }
+}
+
+impl ModelOptions {
+    /// Finds the models, fetching what is missing. Names that several share are made distinct.
+    ///
+    /// # Errors
+    /// A model is unknown, is not where it should be or cannot be fetched. Every name is looked at before anything is fetched.
+    pub fn files(&self) -> Result<Vec<ModelFiles>> {
+        let default = [DEFAULT_CARD.to_owned()];
+        let mut files = self.resolve(if self.models.is_empty() { &default } else { &self.models[..] })?;
+        make_names_distinct(&mut files);
+        Ok(files)
+    }
+
+    /// Finds models that are named as [`ModelOptions::models`] are, fetching what is missing.
+    ///
+    /// # Errors
+    /// As [`ModelOptions::files`].
+    pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> Result<Vec<ModelFiles>> {
+        let specs: Vec<&String> = specs.into_iter().collect();
+        // gigabytes are not fetched only to find that the last name is misspelt
+        specs.iter().try_for_each(|spec| check(spec))?;
+        Ok(specs.into_iter().map(|spec| resolve(spec, &self.fetch)).collect::<Result<_, _>>()?)
+    }
+
+    /// Finds out whether models can be loaded, and what of, without loading any.
+    ///
+    /// # Errors
+    /// [`Error::Loading`] if a file is missing, damaged or does not fit the others, or if not even the shortest of samples keeps within
+    /// the bound on memory.
+    pub fn prepare(&self, files: Vec<ModelFiles>) -> Result<Vec<Prepared>> {
+        files.iter().try_for_each(|files| self.check_fit(files).map_err(|error| Error::loading(&files.name, error)))?;
+        let prepare = |files: ModelFiles| {
+            let name = files.name.clone();
+            Prepared::new(files, self.dtype, &self.device).map_err(|error| Error::loading(&name, error))
+        };
+        files.into_iter().map(prepare).collect()
+    }
+
+    /// Whether a model with the shortest of samples keeps within the bound.
+    fn check_fit(&self, files: &ModelFiles) -> Result<()> {
+        if self.max_memory.is_some() {
+            let footprint = Footprint::new(&files.model_config()?, self.dtype, &self.device);
+            let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
+            footprint.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits)?;
+        }
+        Ok(())
+    }
+
+    /// Loads one model in a precision of the caller's.
+    ///
+    /// # Errors
+    /// [`Error::Loading`].
+    pub fn load_in(&self, files: &ModelFiles, dtype: DType) -> Result<Scorer> {
+        Scorer::load(files, dtype, &self.device).map_err(|error| Error::loading(&files.name, error))
+    }
+
+    /// Finds and loads the models, one after the other.
+    ///
+    /// # Errors
+    /// Those of [`ModelOptions::files`] and [`ModelOptions::prepare`]; [`Error::Loading`] for weights that are damaged.
+    pub fn load(&self) -> Result<Vec<Scorer>> {
+        let load = |prepared: Prepared| {
+            let name = prepared.name().to_owned();
+            prepared.load().map_err(|error| Error::loading(&name, error))
+        };
+        self.prepare(self.files()?)?.into_iter().map(load).collect()
+    }
+
+    /// The models under the names that a detector knows. Where it knows one, whatever model is given stands for it, since its weights
+    /// are compared; where it knows several, each is the model given under its name (`NAME=SOURCE`). A name for which no model is
+    /// given is the source itself.
+    ///
+    /// # Errors
+    /// [`Error::OtherModels`] if a model is given that stands for none.
+    pub fn standing_for(&self, names: &[String]) -> Result<ModelOptions> {
+        let other = |given: &[String]| Error::OtherModels { given: given.to_vec(), names: names.to_vec() };
+        let as_named = |name: &String, spec: &str| match split_alias(spec) {
+            (None, source) if source == name => source.to_owned(),
+            (_, source) => format!("{name}={source}"),
+        };
+        let models = match (names, &self.models[..]) {
+            ([], given) => {
+                if given.len() > 1 {
+                    return Err(other(given));
+                }
+                given.to_vec()
+            }
+            ([name], []) => vec![name.clone()],
+            ([name], [given]) => vec![as_named(name, given)],
+            ([_], given) => return Err(other(given)),
+            (names, given) => {
+                let called = |spec: &str| {
+                    let (alias, source) = split_alias(spec);
+                    alias.unwrap_or(source).to_owned()
+                };
+                if !given.iter().all(|spec| names.contains(&called(spec))) {
+                    return Err(other(given));
+                }
+                let chosen =
+                    |name: &String| given.iter().rev().find(|spec| called(spec) == *name).unwrap_or(name).clone();
+                names.iter().map(chosen).collect()
+            }
+        };
+        Ok(ModelOptions { models, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(given: &[&str], names: &[&str]) -> Result<Vec<String>> {
+        let texts = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let options = ModelOptions { models: texts(given), ..ModelOptions::default() };
+        options.standing_for(&texts(names)).map(|options| options.models)
+    }
+
+    #[test]
+    fn a_model_stands_for_the_one_that_a_detector_knows() {
+        assert_eq!(standing(&[], &["a"]).unwrap(), ["a"]);
+        assert_eq!(standing(&["folder/x"], &["a"]).unwrap(), ["a=folder/x"]);
+        assert_eq!(standing(&["mine=folder/x"], &["a"]).unwrap(), ["a=folder/x"]);
+        assert_eq!(standing(&["a"], &["a"]).unwrap(), ["a"]);
+        let error = standing(&["x", "y"], &["a"]).unwrap_err();
+        assert!(error.to_string().contains("2 models are given") && error.hint().unwrap().contains("`a`"), "{error}");
+    }
+
+    #[test]
+    fn several_are_told_apart_by_their_names() {
+        assert_eq!(standing(&[], &["a", "b"]).unwrap(), ["a", "b"]);
+        assert_eq!(standing(&["b=folder/x"], &["a", "b"]).unwrap(), ["a", "b=folder/x"]);
+        assert_eq!(standing(&["b=folder/x", "a=folder/y"], &["a", "b"]).unwrap(), ["a=folder/y", "b=folder/x"]);
+        assert!(standing(&["folder/x", "folder/y"], &["a", "b"]).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! The run that computes the rows of many samples: streamed, in a table, or in a table's file with a journal beside it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    choice::Shard,
+    parts::{NewPart, Parts, groups, journal_line},
+    source::ColumnSource,
+};
+use crate::{Error, Result, settings::Settings};
+use veridiff_table::{Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder};
+use veridiff_text::sample::Sample;
+
+/// Whom a run tells how far it is. `()` hears nothing.
+pub trait Progress {
+    /// A run begins over so much work, of which a part was done by an earlier run.
+    fn begin(&mut self, _all: u64, _done: u64) {}
+
+    /// Something that a person should know before a long piece of work.
+    fn note(&mut self, _text: &str) {}
+
+    /// A part was computed.
+    fn part(&mut self, _part: &NewPart<'_>) {}
+
+    /// Nothing is left to compute.
+    fn end(&mut self) {}
+}
+
+impl Progress for () {}
+
+/// How a run treats the journal of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Begin {
+    /// There must be none.
+    #[default]
+    New,
+    /// What it holds is kept, and only the rest is computed.
+    Resume,
+    /// It is thrown away.
+    Overwrite,
+}
+
+/// How many failed rows a [`Summary`] tells one by one; the table tells them all.
+const TOLD: usize = 5;
+
+/// What became of the rows of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Rows in the output.
+    pub n_rows: usize,
+    /// Rows of which nothing was missing when the run began.
+    pub n_resumed: usize,
+    /// Rows of which something was computed now.
+    pub n_new: usize,
+    /// Rows that some source could not compute.
+    pub n_failed: usize,
+    /// Rows whose diff was cut to fit some model.
+    pub n_cut: usize,
+    /// Tokens of prompt and text that scorers have read now.
+    pub n_tokens: u64,
+    /// Seconds that computing took; loading models is left out.
+    pub seconds: f64,
+    /// Why rows failed: the first five of them.
+    pub failures: Vec<String>,
+}
+
+impl Summary {
+    /// Counts a part that was computed now.
+    fn finished(&mut self, new: &NewPart<'_>) {
+        let is_count = |key: &str| key.starts_with("n_prompt_tokens@") || key.starts_with("n_response_tokens@");
+        let counts = new.columns.iter().filter(|(key, _)| is_count(key));
+        self.n_tokens += counts.filter_map(|(_, n)| n.as_u64()).sum::<u64>();
+    }
+
+    /// Counts one row of the output, whoever computed it.
+    fn count(&mut self, id: &str, columns: &Row) {
+        let status = |wanted: &str| {
+            columns.iter().any(|(key, value)| key.starts_with("status@") && value.as_str() == Some(wanted))
+        };
+        self.n_rows += 1;
+        self.n_cut += usize::from(status("cut"));
+        if status("error") {
+            self.n_failed += 1;
+            let mut errors = columns.iter().filter(|(key, _)| key.starts_with("error@"));
+            if let (Some(error), true) = (errors.find_map(|(_, value)| value.as_str()), self.failures.len() < TOLD) {
+                self.failures.push(format!("row `{id}`: {error}"));
+            }
+        }
+    }
+}
+
+/// Samples, and what computes their rows.
+pub struct ScoreRun {
+    /// The samples with their places in the input.
+    samples: Vec<(usize, Sample)>,
+    sources: Vec<Box<dyn ColumnSource>>,
+    settings: Settings,
+    provenance: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for ScoreRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sources: Vec<&str> = self.sources.iter().map(|source| source.name()).collect();
+        f.debug_struct("ScoreRun").field("n_samples", &self.samples.len()).field("sources", &sources).finish()
+    }
+}
+
+impl ScoreRun {
+    /// A run over `samples`, each with its place in the input. Columns stand in the order of the sources; `shard` is what the samples
+    /// are of a larger input, and goes into the metadata.
+    pub fn new(
+        samples: Vec<(usize, Sample)>,
+        sources: Vec<Box<dyn ColumnSource>>,
+        settings: Settings,
+        shard: Option<Shard>,
+    ) -> ScoreRun {
+        let mut provenance = settings.provenance();
+        sources.iter().for_each(|source| provenance.extend(source.provenance()));
+        provenance.extend(shard.map(|shard| (SHARD_KEY.to_owned(), shard.to_string())));
+        ScoreRun { samples, sources, settings, provenance }
+    }
+
+    /// What the rows come from, as the metadata of their table.
+    pub fn provenance(&self) -> &BTreeMap<String, String> {
+        &self.provenance
+    }
+
+    /// Computes what the lines `journal` of an earlier run do not hold. `done` gets every new part, with all parts that are known.
+    fn fill(
+        &mut self,
+        journal: Vec<Row>,
+        progress: &mut dyn Progress,
+        summary: &mut Summary,
+        done: &mut dyn FnMut(&[(usize, Sample)], &mut Parts, &NewPart<'_>, &mut Summary) -> Result<ControlFlow<()>>,
+    ) -> Result<Parts> {
+        let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
+        let sources = std::mem::take(&mut self.sources);
+        let mut parts = Parts::new(&samples, &sources, journal);
+        let (all, finished) = parts.costs(&samples, &sources, &self.settings);
+        progress.begin(all, finished);
+        summary.n_resumed = (0..samples.len()).filter(|&index| parts.is_complete(index)).count();
+        let mut new_rows = HashSet::new();
+        let placed = &self.samples;
+        let result = parts.fill(&samples, sources, &self.settings, progress, &mut |parts, new| {
+            new_rows.insert(new.index);
+            summary.finished(new);
+            done(placed, parts, new, summary)
+        });
+        (summary.n_new, summary.seconds) = (new_rows.len(), parts.seconds);
+        result.map(|()| parts)
+    }
+
+    /// Gives each row to `take` when it and those before it are complete, in the order of the samples, until there is none or `take`
+    /// breaks.
+    ///
+    /// # Errors
+    /// A model cannot be loaded.
+    pub fn stream(
+        mut self,
+        progress: &mut dyn Progress,
+        take: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<Summary> {
+        let mut summary = Summary::default();
+        self.fill(Vec::new(), progress, &mut summary, &mut |samples, parts, _, summary| {
+            while summary.n_rows < samples.len() && parts.is_complete(summary.n_rows) {
+                let row = row(&samples[summary.n_rows], parts.take(summary.n_rows));
+                summary.count(&samples[summary.n_rows].1.id, &row);
+                if take(row).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        progress.end();
+        summary.n_resumed = 0;
+        Ok(summary)
+    }
+
+    /// The rows as a table in memory.
+    ///
+    /// # Errors
+    /// A model cannot be loaded, or the rows make no table.
+    pub fn table(mut self, progress: &mut dyn Progress) -> Result<(Table, Summary)> {
+        let mut summary = Summary::default();
+        let parts = self.fill(Vec::new(), progress, &mut summary, &mut |_, _, _, _| Ok(ControlFlow::Continue(())))?;
+        progress.end();
+        Ok((self.into_table(parts, &mut summary)?, summary))
+    }
+
+    /// Writes the table to a file (Parquet, CSV or JSON lines). Each finished part goes to the journal beside it at once, so that a run
+    /// that was stopped at any moment can go on; the table is made at the end.
+    ///
+    /// # Errors
+    /// A model cannot be loaded; the journal is another run's, or cannot be read or written ([`Error::RowNotKept`]); the table cannot
+    /// be written ([`Error::TableNotWritten`]), and the rows are safe in the journal.
+    pub fn write(mut self, output: &Path, begin: Begin, progress: &mut dyn Progress) -> Result<Summary> {
+        let path = journal_path(output);
+        if begin == Begin::Overwrite {
+            Journal::discard(&path)?;
+        }
+        let groups = groups(&self.provenance, &self.settings);
+        let (mut journal, finished) = match begin {
+            Begin::Resume => Journal::resume(&path, &groups)?,
+            Begin::New | Begin::Overwrite => (Journal::create(&path, &groups)?, Vec::new()),
+        };
+        let mut summary = Summary::default();
+        let parts = self.fill(finished, progress, &mut summary, &mut |samples, _, new, _| {
+            let sample = &samples[new.index].1;
+            journal.append(&journal_line(sample, &new.columns)).map_err(|source| Error::RowNotKept {
+                id: sample.id.clone(),
+                journal: path.clone(),
+                source,
+            })?;
+            Ok(ControlFlow::Continue(()))
+        });
+        journal.leave()?;
+        let table = self.into_table(parts?, &mut summary)?;
+        progress.end();
+        table.write(output).map_err(|source| Error::TableNotWritten { journal: path, source })?;
+        Ok(summary)
+    }
+
+    fn into_table(self, mut parts: Parts, summary: &mut Summary) -> Result<Table> {
+        let mut table = TableBuilder::default();
+        for (index, sample) in self.samples.iter().enumerate() {
+            let row = row(sample, parts.take(index));
+            summary.count(&sample.1.id, &row);
+            table.push(&row);
+        }
+        Ok(table.finish(self.provenance)?)
+    }
+}
+
+/// A row of the table: the sample's own keys, its place in the input, its columns.
+fn row((place, sample): &(usize, Sample), columns: Row) -> Row {
+    let mut row = sample.to_row();
+    row.insert(ROW_COLUMN.into(), (*place).into());
+    row.extend(columns);
+    row
+}
+
+/// The journal of a table: `x.parquet.journal.jsonl` beside `x.parquet`.
+pub fn journal_path(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal.jsonl");
+    name.into()
+}

@@ -1,0 +1,242 @@
+//! The sources of columns that there are.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    batch::Batch,
+    source::{ColumnSource, Done, PROMPT_BYTES, one_by_one},
+};
+use crate::{
+    Error, Result,
+    case::Case,
+    families::{
+        catalogue::{CATALOGUE, FeatureSet, TEXT},
+        grounding::{GROUNDING, provenance},
+        reference::{BLEU4, bleu::Bleu, entailment::ReferenceEntailment},
+        similarity::Similarity,
+    },
+    scorer::{Prepared, Scorer, describe},
+    settings::Settings,
+};
+use veridiff_engine::plan::{Footprint, Lengths, Limits, size};
+use veridiff_table::Row;
+use veridiff_text::{diff::Diff, sample::Sample};
+
+/// Operations from which on a run is long: some minutes of a few cores.
+const LONG_RUN: f64 = 1e14;
+
+/// Bytes of code or prose that make a token, about.
+const BYTES_PER_TOKEN: f64 = 3.3;
+
+/// A language model, whose weights are read when its turn comes.
+#[derive(Debug)]
+pub struct ScorerSource {
+    name: String,
+    provenance: BTreeMap<String, String>,
+    state: State,
+}
+
+/// What there is of a model.
+#[derive(Debug)]
+enum State {
+    /// Its weights are on disk.
+    Prepared(Box<Prepared>),
+    /// It can score.
+    Loaded(Arc<Scorer>),
+    /// Reading its weights has failed.
+    Lost,
+}
+
+impl ScorerSource {
+    fn loaded(&mut self) -> Result<Arc<Scorer>> {
+        let scorer = match std::mem::replace(&mut self.state, State::Lost) {
+            State::Prepared(prepared) => Arc::new(prepared.load().map_err(|error| Error::loading(&self.name, error))?),
+            State::Loaded(scorer) => scorer,
+            State::Lost => return Err(Error::NotLoaded { name: self.name.clone() }),
+        };
+        self.state = State::Loaded(scorer.clone());
+        Ok(scorer)
+    }
+}
+
+impl From<Prepared> for ScorerSource {
+    fn from(prepared: Prepared) -> Self {
+        ScorerSource {
+            name: prepared.name().to_owned(),
+            provenance: prepared.provenance().clone(),
+            state: State::Prepared(Box::new(prepared)),
+        }
+    }
+}
+
+impl From<Arc<Scorer>> for ScorerSource {
+    fn from(scorer: Arc<Scorer>) -> Self {
+        ScorerSource {
+            name: scorer.name.clone(),
+            provenance: scorer.provenance().clone(),
+            state: State::Loaded(scorer),
+        }
+    }
+}
+
+impl ColumnSource for ScorerSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        self.provenance.clone()
+    }
+
+    /// With attribution text times what each of its tokens sees, else the length.
+    fn cost(&self, sample: &Sample, settings: &Settings) -> u64 {
+        let (n, t) = ((sample.diff.len() + PROMPT_BYTES) as u64, sample.text.len() as u64);
+        if settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
+    }
+
+    fn is_heavy(&self) -> bool {
+        true
+    }
+
+    fn load(&mut self, settings: &Settings) -> Result<()> {
+        self.loaded()?.prepare(settings);
+        Ok(())
+    }
+
+    fn forecast(&self, samples: &[&Sample], settings: &Settings, cost: u64) -> Option<String> {
+        match &self.state {
+            State::Loaded(scorer) => memory_of_longest(scorer, samples, settings, cost),
+            State::Prepared(_) | State::Lost => None,
+        }
+    }
+
+    fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        let batch = Batch { scorer: self.loaded()?, settings: settings.clone() };
+        let _stopped = batch.run(samples, done);
+        Ok(())
+    }
+}
+
+/// What memory the longest sample will take, if the run is a long one. Errors are the rows' business.
+fn memory_of_longest(scorer: &Arc<Scorer>, samples: &[&Sample], settings: &Settings, cost: u64) -> Option<String> {
+    let gradients = settings.features.needs_attribution();
+    let tokens = cost as f64 / BYTES_PER_TOKEN.powi(if gradients { 2 } else { 1 });
+    if 2.0 * scorer.model.config().n_block_parameters() as f64 * tokens < LONG_RUN {
+        return None;
+    }
+    let sample = samples.iter().max_by_key(|sample| sample.diff.len() + sample.text.len())?;
+    let diff = Diff::parse(&sample.diff).ok()?;
+    let encoding = scorer.encode(&diff, &sample.text, sample.task, settings).ok()?;
+    let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
+    let n = Batch { scorer: scorer.clone(), settings: settings.clone() }.n_side_by_side(samples);
+    let threads = (rayon::current_num_threads() / n).max(1);
+    let limits = Limits { max_bytes: settings.max_memory, sharers: n, threads };
+    let footprint = Footprint::of(&scorer.model);
+    // one that needs more than its share has all the memory to itself
+    let plan = footprint.plan(lengths, gradients, limits).map(|plan| (n, plan)).or_else(|_| {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        footprint.plan(lengths, gradients, limits).map(|plan| (1, plan))
+    });
+    Some(match plan {
+        Ok((1, plan)) => format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name),
+        Ok((n, plan)) => {
+            let bytes = size(plan.bytes_of(n));
+            format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name)
+        }
+        Err(error) => format!("{}: the longest sample cannot be scored: {error}", scorer.name),
+    })
+}
+
+impl ColumnSource for Similarity {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        Similarity::provenance(self).clone()
+    }
+
+    fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        one_by_one(samples.len(), done, |index| Similarity::columns(self, samples[index], &samples[index..]));
+        Ok(())
+    }
+}
+
+impl ColumnSource for ReferenceEntailment {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        ReferenceEntailment::provenance(self).clone()
+    }
+
+    fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        one_by_one(samples.len(), done, |index| ReferenceEntailment::columns(self, samples[index], &samples[index..]));
+        Ok(())
+    }
+}
+
+impl ColumnSource for Bleu {
+    fn name(&self) -> &str {
+        BLEU4
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(BLEU4.to_owned(), self.to_string())])
+    }
+
+    fn owns(&self, column: &str) -> bool {
+        column == BLEU4
+    }
+
+    fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        one_by_one(samples.len(), done, |index| {
+            let sample = samples[index];
+            let score = sample.reference().map(|reference| self.sentence(reference, &sample.text));
+            Row::from_iter([(BLEU4.to_owned(), score.map_or(Value::Null, Value::from))])
+        });
+        Ok(())
+    }
+}
+
+/// Grounding and form: the features of diff and text that need no model.
+#[derive(Debug, Clone)]
+pub struct PlainFeatures(pub FeatureSet);
+
+impl PlainFeatures {
+    /// The columns of a sample; a diff that cannot be read becomes `status@grounding = error` and its message.
+    fn part(&self, sample: &Sample) -> Row {
+        let (mut row, error) = match Case::of_sample(sample) {
+            Ok(case) => {
+                (self.0.plain_values(&case).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None)
+            }
+            Err(error) => (self.0.names_from(TEXT).map(|name| (name, Value::Null)).collect::<Vec<_>>(), Some(error)),
+        };
+        let status = if error.is_some() { "error" } else { "ok" };
+        row.push(("status@grounding", status.into()));
+        row.push(("error@grounding", error.map_or(Value::Null, |error| describe(&error.into()).into())));
+        row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl ColumnSource for PlainFeatures {
+    fn name(&self) -> &str {
+        GROUNDING
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([provenance(self.0.names_from(TEXT))])
+    }
+
+    fn owns(&self, column: &str) -> bool {
+        (column != BLEU4 && CATALOGUE.is_plain_feature(column)) || column.ends_with("@grounding")
+    }
+
+    fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        one_by_one(samples.len(), done, |index| self.part(samples[index]));
+        Ok(())
+    }
+}
