@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     ModelError,
+    architectures::t5,
     files::{
         source::{Layout, ModelFiles},
         tokenizer, weights,
@@ -143,7 +144,10 @@ impl Embedder {
                 if !vb.contains_tensor("encoder.final_layer_norm.weight") {
                     return Err(ModelError::NoEncoder { path: folder.into() });
                 }
-                let model = T5EncoderModel::load(vb.clone(), &config)?;
+                // candle looks for the table under two of its names.
+                let table = t5::table_name(&vb, config.tie_word_embeddings);
+                let named = move |name: &str| if name == "shared.weight" { table.into() } else { name.into() };
+                let model = T5EncoderModel::load(vb.clone().rename_f(named), &config)?;
                 (Model::T5(model), config.vocab_size, config.d_model, MAX_TOKENS, vb)
             }
             Some(EncoderArchitecture::DebertaV2) | None => {

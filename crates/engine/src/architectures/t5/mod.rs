@@ -39,9 +39,16 @@ pub struct T5 {
     precision: Precision,
 }
 
-/// The names that the shared embedding table goes by.
+/// The names that the shared embedding table goes by. Checkpoints keep it once, under any of them; the last is its name only
+/// where the output projection is tied to it.
 const TABLES: [&str; 4] =
     ["shared.weight", "decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "lm_head.weight"];
+
+/// The name under which a checkpoint keeps the embedding table of both stacks; the first that it goes by if there is none.
+pub(crate) fn table_name(vb: &VarBuilder, is_tied: bool) -> &'static str {
+    let names = &TABLES[..if is_tied { 4 } else { 3 }];
+    names.iter().copied().find(|name| vb.contains_tensor(name)).unwrap_or(TABLES[0])
+}
 
 impl T5 {
     /// Loads the weights under their Hugging Face names.
@@ -50,8 +57,7 @@ impl T5 {
     /// A tensor is missing or of another shape.
     pub fn new(config: &T5Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
         let (h, table) = (config.d_model, (config.vocab_size, config.d_model));
-        // what is nowhere is called by the first of its names
-        let shared = TABLES.into_iter().find(|name| vb.contains_tensor(name)).unwrap_or(TABLES[0]);
+        let shared = table_name(vb, config.tie_word_embeddings);
         let mut norm = vb.get(h, "decoder.final_layer_norm.weight")?;
         let (embeddings, lm_head) = if config.tie_word_embeddings {
             // the scaling of a tied head's inputs, put into the norm before it
