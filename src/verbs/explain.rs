@@ -8,15 +8,15 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::{
-    Outcome, UsageError,
-    change::{commit, detector_called, is_stdin, read, samples_of, task_called},
-    has_colours, note,
-    rows::print,
-    scoring::{ModelArgs, SettingArgs},
+use super::Outcome;
+use crate::{
+    args::{
+        change::{commit, detector_called, is_stdin, read, samples_of, task_called},
+        scoring::{ModelArgs, SettingArgs},
+    },
+    terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    Error,
     families::catalogue::FeatureSet,
     scorer::{Scorer, Settings},
 };
@@ -108,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
-    let table = args.table.as_deref().map(Table::read).transpose().map_err(Error::from)?;
+    let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let scorer = args.model.scorer()?;
     let mut explanation = explain(&scorer, &sample, &settings)?;

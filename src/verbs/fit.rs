@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use super::{
-    Outcome, choice,
-    rows::{FigureArgs, RowArgs, print},
+use super::Outcome;
+use crate::{
+    args::{
+        choice,
+        rows::{FigureArgs, RowArgs},
+    },
+    terminal::print,
 };
-use veridiff_core::Error;
 use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector};
 use veridiff_report::tables::{Format, fit_page};
 
@@ -47,8 +50,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         calibration: args.calibration,
         rule: args.verdicts,
     };
-    let fit = fit_detector(&rows, settings).map_err(Error::from).with_context(|| args.rows.place())?;
-    fit.detector.write(&args.output).map_err(Error::from)?;
+    let fit = fit_detector(&rows, settings).with_context(|| args.rows.place())?;
+    fit.detector.write(&args.output)?;
     print(&fit_page(&fit, if args.json { Format::Json } else { Format::Text }))?;
     if !args.json {
         print(&format!("written to        {}\n", args.output.display()))?;

@@ -25,14 +25,14 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    Table::check_output(&args.output).map_err(Error::from)?;
+    Table::check_output(&args.output)?;
     let shards = args
         .inputs
         .iter()
         .map(|path| Ok((path.display().to_string(), Table::read(path)?)))
         .collect::<Result<Vec<_>, Error>>()?;
-    let (merged, summary) = Table::merge(&shards).map_err(Error::from)?;
-    merged.write(&args.output).map_err(Error::from)?;
+    let (merged, summary) = Table::merge(&shards)?;
+    merged.write(&args.output)?;
 
     if args.json {
         let mut fields = serde_json::to_value(&summary)?;

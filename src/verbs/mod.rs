@@ -4,38 +4,23 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use veridiff_text::printable::printable;
+use crate::terminal::report;
 
 mod agree;
 mod annotate;
-mod change;
 mod check;
 mod completions;
 mod demo;
-mod device;
 mod doctor;
 mod eval;
 mod explain;
 mod fit;
 mod merge;
-mod models;
+pub mod models;
 mod notebook;
-mod parts;
+pub mod parts;
 mod prevalence;
-mod progress;
-mod references;
-mod rows;
 mod score;
-mod scoring;
-
-/// Reads a choice by one of its `names`, which help and errors list.
-fn choice<T>(names: &'static [&'static str]) -> impl clap::builder::TypedValueParser<Value = T>
-where
-    T: std::str::FromStr<Err = String> + Clone + Send + Sync + 'static,
-{
-    use clap::builder::TypedValueParser;
-    clap::builder::PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
-}
 
 /// How a verb ended, as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,74 +98,4 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// Something asked for that cannot be done, found by the command line itself, with how to mend it.
-#[derive(Debug, thiserror::Error)]
-#[error("{problem}")]
-struct UsageError {
-    problem: String,
-    hint: String,
-}
-
-impl UsageError {
-    fn error(problem: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        UsageError { problem: problem.into(), hint: hint.into() }.into()
-    }
-}
-
-/// Prints an error, its causes one a line, and how to mend it, to stderr.
-fn report(error: &anyhow::Error) {
-    note(&format!("error: {error}"));
-    for cause in error.chain().skip(1) {
-        note(&format!("  caused by: {cause}"));
-    }
-    // an error that is the context of another is found by its own type only
-    let usage = error.downcast_ref::<UsageError>().map(|error| error.hint.clone());
-    let hint = usage.or_else(|| error.chain().find_map(hint_of)).or_else(|| error.chain().find_map(path_hint));
-    if let Some(hint) = hint {
-        note(&format!("hint: {hint}"));
-    }
-}
-
-fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
-    usage.or_else(|| cause.downcast_ref::<veridiff_core::Error>().and_then(veridiff_core::Error::hint))
-}
-
-/// For errors of the system that nobody said more about.
-fn path_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let error = cause.downcast_ref::<std::io::Error>()?;
-    (error.kind() == std::io::ErrorKind::NotFound).then(|| "check the path; its folder must exist already".to_owned())
-}
-
-/// Tells the person something beside the data, on stderr. Messages quote files, which must not drive the terminal.
-#[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
-fn note(text: &str) {
-    text.split('\n').for_each(|line| eprintln!("{}", printable(line)));
-}
-
-/// An error and its causes in one line.
-fn one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
-}
-
-/// Whether stdout takes colours. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.
-fn has_colours() -> bool {
-    use std::io::IsTerminal;
-    let seems_to = std::io::stdout().is_terminal()
-        && anstyle_query::term_supports_ansi_color()
-        && anstyle_query::clicolor() != Some(false);
-    !anstyle_query::no_color() && (anstyle_query::clicolor_force() || seems_to)
-}
-
-/// Prints styled text to stdout; styles are left out where it takes no colours.
-fn print_styled(text: &str) -> anyhow::Result<()> {
-    rows::print(&if has_colours() { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() })
 }

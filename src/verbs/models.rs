@@ -11,18 +11,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::Outcome;
-use veridiff_core::Error;
 use veridiff_engine::{
     ModelError,
     architectures::{
-        config::{Architecture, Config, RopeScaling},
+        Listed,
+        config::{Config, RopeScaling},
+        encoders::EncoderArchitecture,
+        language_models,
         t5::config::{FeedForwardKind, T5Config},
     },
-    encoder::EncoderArchitecture,
     files::{
         cards::{self, Card, Hub, Role},
-        fetch::{self, FetchOptions, OnProgress},
         hub,
+        options::{FetchOptions, OnProgress},
+        pip,
         source::{self, Layout, ModelFiles},
     },
     language::ModelConfig,
@@ -76,14 +78,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Action::List { json } => list(json),
         Action::Pull { model, verify, offline, json } => pull(&model, verify, offline, json),
         Action::Show { model, json } => show(&model, json),
-    }
-    .map_err(Error::from)?;
+    }?;
     io::stdout().lock().write_all(output.as_bytes())?;
     Ok(Outcome::Done)
 }
-
-/// The class of an encoder-decoder in config.json.
-const T5_CLASS: &str = "T5ForConditionalGeneration";
 
 fn list(json: bool) -> Result<String, ModelError> {
     let options = FetchOptions { offline: true, ..FetchOptions::default() };
@@ -93,8 +91,7 @@ fn list(json: bool) -> Result<String, ModelError> {
         .collect::<Result<Vec<(bool, Card)>, ModelError>>()?;
     if json {
         let models: Vec<Value> = cards.iter().map(|(cached, card)| card_json(card, *cached)).collect();
-        let mut architectures = Architecture::ALL.map(architecture_json).to_vec();
-        architectures.push(json!({ "architecture": "t5", "class": T5_CLASS, "scoring": true, "attribution": true }));
+        let architectures: Vec<Value> = language_models().iter().map(architecture_json).collect();
         return Ok(format!("{:#}\n", json!({ "models": models, "architectures": architectures })));
     }
     let mut models = plain_table(["id", "title", "role", "licence", "from", "cached", "scoring", "attribution"]);
@@ -105,11 +102,9 @@ fn list(json: bool) -> Result<String, ModelError> {
         models.add_row([&card.id, &card.title, role, &card.licence, &from, yes(*cached), score, score]);
     }
     let mut architectures = plain_table(["architecture", "config.json", "GGUF", "scoring", "attribution"]);
-    for architecture in Architecture::ALL {
-        let name = format!("{architecture:?}");
-        architectures.add_row([&name, architecture.class_name(), architecture.model_type(), "yes", "yes"]);
+    for Listed { name, class_name, gguf_name, .. } in language_models() {
+        architectures.add_row([name, class_name, gguf_name.unwrap_or("no"), "yes", "yes"]);
     }
-    architectures.add_row(["T5", T5_CLASS, "no", "yes", "yes"]);
     Ok(format!(
         "{models}\n\nAny other model works if its architecture is one of these \
          (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub; encoders and classifiers: a folder or \
@@ -121,9 +116,9 @@ fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, 
     let bar = ProgressBar::no_length();
     let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
     if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
-        && fetch::cached_path(&package, &options)?.is_file()
+        && pip::cached_path(&package, &options)?.is_file()
     {
-        match fetch::verify(&package, &options) {
+        match pip::verify(&package, &options) {
             // Damaged, and removed by the check: fetched anew below.
             Err(ModelError::Digest { .. }) if !offline => {}
             other => drop(other?),
@@ -172,7 +167,7 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
         rows.push(("title", card.title.clone()));
         rows.push(("for", card.purpose.clone()));
         rows.push(("role", card.role.name().into()));
-        rows.push(("model type", card.architecture.model_type().into()));
+        rows.push(("model type", card.architecture.name().into()));
         rows.push(("licence", card.licence.clone()));
         rows.extend(card.hub.as_ref().map(|hub| ("hub", hub_name(hub))));
         if let Some(package) = &card.package {
@@ -225,7 +220,7 @@ fn card_json(card: &Card, cached: bool) -> Value {
 /// Whether a card's files are here; looks nowhere else.
 fn is_cached(card: &Card, options: &FetchOptions) -> Result<bool, ModelError> {
     match (&card.package, &card.hub) {
-        (Some(package), _) => Ok(fetch::cached(package, options)?.is_some()),
+        (Some(package), _) => Ok(pip::cached(package, options)?.is_some()),
         // Whatever else is wrong with the hub's cache is told when the model is used.
         (None, Some(hub)) => Ok(hub::snapshot(&hub.repo, hub.revision.as_deref(), options).is_ok()),
         (None, None) => Ok(false),
@@ -245,9 +240,9 @@ fn hub_name(hub: &Hub) -> String {
     hub.revision.as_ref().map_or_else(|| hub.repo.clone(), |revision| format!("{}@{revision}", hub.repo))
 }
 
-fn architecture_json(architecture: Architecture) -> Value {
+fn architecture_json(listed: &Listed) -> Value {
     json!({
-        "architecture": architecture, "class": architecture.class_name(), "scoring": true, "attribution": true,
+        "architecture": listed.model_type, "class": listed.class_name, "scoring": true, "attribution": true,
     })
 }
 
@@ -275,7 +270,7 @@ fn config_json(config: &Config) -> Value {
         "num_key_value_heads": config.num_key_value_heads, "head_dim": config.head_dim,
         "vocab_size": config.vocab_size, "max_position_embeddings": config.max_position_embeddings,
         "tie_word_embeddings": config.tie_word_embeddings, "rope_theta": config.rope.theta,
-        "rope_type": rope_type(config),
+        "rope_type": rope_type(config), "sliding_window": config.sliding_window,
     })
 }
 
@@ -284,8 +279,8 @@ fn config_rows(config: &Config) -> Vec<(&'static str, String)> {
         "{} query, {} key and value, {} wide",
         config.num_attention_heads, config.num_key_value_heads, config.head_dim
     );
-    vec![
-        ("architecture", format!("{:?}", config.architecture)),
+    let mut rows = vec![
+        ("architecture", config.architecture.name().into()),
         ("layers", config.num_hidden_layers.to_string()),
         ("width", format!("{}, feed-forward {}", config.hidden_size, config.intermediate_size)),
         ("heads", heads),
@@ -293,7 +288,11 @@ fn config_rows(config: &Config) -> Vec<(&'static str, String)> {
         ("positions", config.max_position_embeddings.to_string()),
         ("rotary", format!("base {}, scaling {}", config.rope.theta, rope_type(config))),
         ("head", if config.tie_word_embeddings { "tied to the embedding" } else { "its own" }.into()),
-    ]
+    ];
+    rows.extend(
+        config.sliding_window.map(|keys| ("window", format!("each token sees the latest {keys}, itself included"))),
+    );
+    rows
 }
 
 fn t5_json(config: &T5Config) -> Value {

@@ -8,8 +8,7 @@ use std::{
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-use super::{UsageError, note};
-use veridiff_core::Error;
+use crate::terminal::{UsageError, note};
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     EvalSettings, LabelledRows, Learner, LikelihoodFit, NamedSet, StepDirection, best_features, best_pair,
@@ -78,8 +77,8 @@ pub(super) fn write(request: Request) -> anyhow::Result<()> {
     let new = request.sets.iter().filter(|set| sets.iter().all(|known| known.name != set.name)).cloned();
     let new: Vec<NamedSet> = new.collect();
     sets.extend(new);
-    let scores = fold_scores(rows, &sets, request.stepwise, settings).map_err(Error::from)?;
-    let fit = coefficients(rows).map_err(Error::from)?;
+    let scores = fold_scores(rows, &sets, request.stepwise, settings)?;
+    let fit = coefficients(rows)?;
 
     let predictions = predictions_path(path);
     let parameters = request.parameters(&sets, &fit, &predictions);

@@ -23,11 +23,13 @@ use std::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{note, scoring};
+use crate::{args::scoring, terminal::note};
 use veridiff_core::{
+    case::Case,
     families::{
-        catalogue::{BLEU4, CATALOGUE, FeatureSet, GROUNDING, is_grounding_feature},
-        reference::{bleu::Bleu, entailment::ReferenceEntailment},
+        catalogue::{CATALOGUE, FeatureSet, SCORER, TEXT},
+        grounding::GROUNDING,
+        reference::{BLEU4, bleu::Bleu, entailment::ReferenceEntailment},
         similarity::Similarity,
     },
     run::batch::Batch,
@@ -35,11 +37,7 @@ use veridiff_core::{
 };
 use veridiff_engine::plan::{Footprint, Lengths, Limits, size};
 use veridiff_table::{Groups, ID_COLUMN, ROW_COLUMN, Row, SHARD_KEY};
-use veridiff_text::{
-    diff::Diff,
-    grounding::{self, PlainScores},
-    sample::Sample,
-};
+use veridiff_text::{diff::Diff, sample::Sample};
 
 /// In the journal only: what the finished columns were computed from. A resumed run takes them over if it is the same.
 const CONTENT_KEY: &str = "content_sha256";
@@ -90,9 +88,7 @@ impl Source<'_> {
             Source::Encoder(encoder) => encoder.provenance().clone(),
             Source::Texts(bleu) => BTreeMap::from([(BLEU4.to_owned(), bleu.to_string())]),
             Source::Plain(features) => {
-                let names: Vec<&str> = features.plain_names().collect();
-                let says = format!("{}: {}", grounding::version(), names.join(","));
-                BTreeMap::from([(GROUNDING.to_owned(), says)])
+                BTreeMap::from([veridiff_core::families::grounding::provenance(features.names_from(TEXT))])
             }
             Source::Classifier(classifier) => classifier.provenance().clone(),
         }
@@ -102,7 +98,9 @@ impl Source<'_> {
     fn part_of(&self, columns: &Row) -> Option<Row> {
         let is_own = |key: &str| match (self, self.model()) {
             (_, Some(name)) => key.split_once('@').is_some_and(|(_, model)| model == name),
-            (Source::Plain(_), None) => is_grounding_feature(key) || key.ends_with("@grounding"),
+            (Source::Plain(_), None) => {
+                (key != BLEU4 && CATALOGUE.is_plain_feature(key)) || key.ends_with("@grounding")
+            }
             (_, None) => key == BLEU4,
         };
         let part: Row = columns.iter().filter(|(key, _)| is_own(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -158,11 +156,9 @@ impl Source<'_> {
 
 /// The columns of a sample that need no model; a diff that cannot be read becomes `status@grounding = error` and its message.
 fn plain_columns(features: &FeatureSet, sample: &Sample) -> Row {
-    let (mut row, error) = match PlainScores::new(&sample.diff, &sample.text) {
-        Ok(scores) => {
-            (features.plain_values(&scores).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None)
-        }
-        Err(error) => (features.plain_names().map(|name| (name, Value::Null)).collect::<Vec<_>>(), Some(error)),
+    let (mut row, error) = match Case::of_sample(sample) {
+        Ok(case) => (features.plain_values(&case).into_iter().map(|(name, v)| (name, Value::from(v))).collect(), None),
+        Err(error) => (features.names_from(TEXT).map(|name| (name, Value::Null)).collect::<Vec<_>>(), Some(error)),
     };
     let status = if error.is_some() { "error" } else { "ok" };
     row.push(("status@grounding", status.into()));
@@ -342,7 +338,7 @@ fn content_hash(sample: &Sample) -> String {
 /// The provenance of a table by what depends on it, for its journal: the run, each source's columns, and those of all scorers.
 pub fn groups(provenance: &BTreeMap<String, String>, settings: &Settings) -> Groups {
     let mut groups = Groups::new();
-    let features: Vec<&str> = settings.features.scorer_names().collect();
+    let features: Vec<&str> = settings.features.names_from(SCORER).collect();
     for (key, value) in provenance {
         let group = match key.split_once('@') {
             Some((_, model)) => format!("@{model}"),

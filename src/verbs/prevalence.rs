@@ -1,6 +1,10 @@
 //! `veridiff prevalence`: how often each outcome is, by generator.
 
-use super::{Outcome, agree::FileArgs, choice, note, rows::print};
+use super::{Outcome, agree::FileArgs};
+use crate::{
+    args::choice,
+    terminal::{note, print},
+};
 use veridiff_core::annotation::prevalence;
 use veridiff_report::{annotation::prevalence_page, tables::Format};
 

@@ -15,14 +15,18 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::{
-    Outcome, UsageError, note, one_line,
+    Outcome,
     parts::{NewPart, Parts, Source, groups, journal_line},
-    progress,
-    references::ReferenceArgs,
-    rows::{offer, print},
-    scoring::{ModelArgs, SettingArgs},
 };
-use veridiff_core::{Error, preset, scorer::Settings};
+use crate::{
+    args::{
+        references::ReferenceArgs,
+        scoring::{ModelArgs, SettingArgs},
+    },
+    progress,
+    terminal::{UsageError, note, offer, one_line, print},
+};
+use veridiff_core::{families::catalogue::SCORER, preset, scorer::Settings};
 use veridiff_detector::{WhereClause, filter_table};
 use veridiff_table::{ID_COLUMN, Journal, Row, SHARD_KEY, Table, TableBuilder};
 use veridiff_text::sample::{self, Sample, SampleError, make_ids_distinct};
@@ -96,7 +100,7 @@ impl std::str::FromStr for Shard {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(output) = &args.output {
-        Table::check_output(output).map_err(Error::from)?;
+        Table::check_output(output)?;
     }
     let preset = preset::find(&args.settings.preset);
     let choice = args.references.choose(&args.features, preset)?;
@@ -105,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut model = args.model.clone();
     model.model = preset::models(preset.map_or(&[], |preset| preset.models), &model.model);
     args.references.check(&choice)?;
-    let files = if choice.features.needs_scorer() {
+    let files = if choice.features.needs_source(SCORER) {
         model.files()?
     } else {
         model.start_threads()?;
@@ -143,7 +147,7 @@ impl Args {
             match sample {
                 Ok(sample) => samples.push((row, sample)),
                 Err(error @ SampleError::Read { .. }) => {
-                    return Err(Error::from(error)).with_context(|| format!("cannot read `{}`", self.input.display()));
+                    return Err(error).with_context(|| format!("cannot read `{}`", self.input.display()));
                 }
                 Err(error) => {
                     n_unreadable += 1;
@@ -184,13 +188,13 @@ impl Args {
     }
 
     fn filtered(&self, samples: Vec<(usize, Sample)>) -> anyhow::Result<Vec<(usize, Sample)>> {
-        let clauses = self.clauses.iter().map(|c| c.parse::<WhereClause>().map_err(Error::from));
+        let clauses = self.clauses.iter().map(|c| c.parse::<WhereClause>());
         let clauses = clauses.collect::<Result<Vec<_>, _>>()?;
         let rows: Vec<Row> = samples.iter().map(|(_, sample)| sample.to_row()).collect();
-        let table = Table::from_rows(&rows, &BTreeMap::new()).map_err(Error::from)?;
+        let table = Table::from_rows(&rows, &BTreeMap::new())?;
         let place = || format!("cannot choose rows of `{}`", self.input.display());
         let kept = filter_table(table, &clauses).with_context(place)?;
-        let kept: HashSet<String> = kept.strings(ID_COLUMN).map_err(Error::from)?.into_iter().flatten().collect();
+        let kept: HashSet<String> = kept.strings(ID_COLUMN)?.into_iter().flatten().collect();
         Ok(samples.into_iter().filter(|(_, sample)| kept.contains(&sample.id)).collect())
     }
 }
@@ -326,14 +330,11 @@ impl<'a> Run<'a> {
     fn into_table(self, output: &Path, provenance: BTreeMap<String, String>, args: &Args) -> anyhow::Result<Summary> {
         let path = journal_path(output);
         if args.overwrite {
-            Journal::discard(&path).map_err(Error::from)?;
+            Journal::discard(&path)?;
         }
         let groups = groups(&provenance, self.settings);
-        let (mut journal, finished) = if args.resume {
-            Journal::resume(&path, &groups).map_err(Error::from)?
-        } else {
-            (Journal::create(&path, &groups).map_err(Error::from)?, Vec::new())
-        };
+        let (mut journal, finished) =
+            if args.resume { Journal::resume(&path, &groups)? } else { (Journal::create(&path, &groups)?, Vec::new()) };
 
         let mut summary = Summary::default();
         let (mut parts, bar) = self.parts(finished);
@@ -343,13 +344,13 @@ impl<'a> Run<'a> {
             let sample = &samples[index].1;
             if let Err(error) = journal.append(&journal_line(sample, &new.columns)) {
                 let kept = format!("row `{}` could not be kept; finished rows are in `{}`", sample.id, path.display());
-                return ControlFlow::Break(Err(anyhow::Error::from(Error::from(error)).context(kept)));
+                return ControlFlow::Break(Err(anyhow::Error::from(error).context(kept)));
             }
             summary.finished(index, new);
             new.show(&bar);
             ControlFlow::Continue(())
         });
-        journal.leave().map_err(Error::from)?;
+        journal.leave()?;
         if let ControlFlow::Break(result) = flow? {
             result?;
         }
@@ -361,8 +362,8 @@ impl<'a> Run<'a> {
         }
         bar.finish_and_clear();
         summary.seconds = parts.seconds;
-        let table = table.finish(provenance).map_err(Error::from)?;
-        table.write(output).map_err(Error::from).with_context(|| {
+        let table = table.finish(provenance)?;
+        table.write(output).with_context(|| {
             format!(
                 "the table is not written; its rows are safe in `{}`: mend this, run again with --resume",
                 path.display()

@@ -1,20 +1,24 @@
 //! What `check` says of a text: a probability, a verdict, and the evidence in words and lines.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    families::catalogue::{Family, FeatureSet},
+    case::Case,
+    families::{
+        attribution,
+        catalogue::{FeatureSet, SCORER, TEXT},
+    },
     scorer::{Measurement, Scorer, Settings, Workspace, describe},
     tokens::Segment,
 };
 use veridiff_detector::{Detector, DetectorError, Verdict};
 use veridiff_table::Row;
 use veridiff_text::{
-    diff::Diff,
-    grounding::{self, Found, PlainScores},
+    diff::{Diff, DiffError},
+    grounding::{self, Found},
     sample::Sample,
 };
 
@@ -89,7 +93,7 @@ impl<'a> Checker<'a> {
             let name = name.unwrap_or(&feature.name);
             let set =
                 FeatureSet::parse(&[name]).map_err(|_| refuse(&feature.name, "is not a feature of this version"))?;
-            if !set.needs_scorer() && set.plain_names().next().is_none() {
+            if !set.needs_source(SCORER) && !set.needs_source(TEXT) {
                 return Err(refuse(&feature.name, "needs a reference or an encoder, which `check` does not have"));
             }
             if let Some(model) = model {
@@ -101,7 +105,7 @@ impl<'a> Checker<'a> {
             names.push(name);
         }
         let features = FeatureSet::parse(&names).map_err(|error| refuse(&error.name, "is unknown"))?;
-        let features = if full { features.with(Family::Attribution) } else { features };
+        let features = if full { features.with(&attribution::FAMILY) } else { features };
         Ok(Checker { detector, features, scorer })
     }
 
@@ -117,18 +121,22 @@ impl<'a> Checker<'a> {
 
     /// A finding by a detector that needs no model.
     pub fn without_model(&self, sample: &Sample) -> Finding {
-        self.finding(sample, None, Row::new(), None)
+        self.finding(sample, Case::of_sample(sample).map(Arc::new), None, Row::new(), None)
     }
 
     /// A finding; none if the sample is too large for a workspace that shares its memory with others.
-    pub fn with_model<'s>(
+    pub fn with_model(
         &self,
-        scorer: &'s Scorer,
+        scorer: &Scorer,
         settings: &Settings,
         sample: &Sample,
-        workspace: &mut Workspace<'s>,
+        workspace: &mut Workspace,
     ) -> Option<Finding> {
-        let measured = scorer.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
+        let case = Case::of_sample(sample).map(Arc::new);
+        let measured = match &case {
+            Ok(case) => scorer.measure_in(workspace, case, settings),
+            Err(error) => Err(error.clone().into()),
+        };
         if workspace.is_too_small(&measured) {
             return None;
         }
@@ -137,12 +145,13 @@ impl<'a> Checker<'a> {
             Ok(measurement) => (Some(measurement), None),
             Err(error) => (None, Some(describe(error))),
         };
-        Some(self.finding(sample, measurement, columns, error))
+        Some(self.finding(sample, case, measurement, columns, error))
     }
 
     fn finding(
         &self,
         sample: &Sample,
+        case: Result<Arc<Case>, DiffError>,
         measurement: Option<&Measurement>,
         mut columns: Row,
         error: Option<String>,
@@ -158,20 +167,18 @@ impl<'a> Checker<'a> {
             text: sample.text.clone(),
             place: None,
         };
-        let diff = match Diff::parse(&sample.diff) {
-            Ok(diff) => diff,
+        let case = match case {
+            Ok(case) => case,
             Err(problem) => {
                 finding.error.get_or_insert(describe(&problem.into()));
                 return finding;
             }
         };
-        finding.place = place(&diff);
+        finding.place = place(case.diff());
         if finding.error.is_some() {
             return finding;
         }
-        let grounding = grounding::Evidence::new(&diff, &sample.text);
-        let plain = PlainScores::of_evidence(&diff, &sample.text, &grounding);
-        columns.extend(self.features.plain_values(&plain).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
+        columns.extend(self.features.plain_values(&case).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         let mut values = Vec::with_capacity(self.detector.features.len());
         for feature in &self.detector.features {
             match columns.get(&feature.name).and_then(Value::as_f64) {
@@ -187,13 +194,14 @@ impl<'a> Checker<'a> {
         finding.p_hallucination = Some(p);
         finding.verdict = Some(self.detector.verdict(p));
         finding.evidence = Evidence {
-            ungrounded: ungrounded(&grounding, &sample.text),
+            ungrounded: ungrounded(case.evidence(), case.text()),
             surprising: measurement.map(surprising).unwrap_or_default(),
             lines: measurement.map(rests_on).unwrap_or_default(),
             features: contributions(self.detector, &values),
         };
         let kind = |key: &str, value: Option<String>| value.map(|value| (key.to_owned(), Value::from(value)));
-        columns.extend(kind("language", sample.language.clone().or_else(|| language_of(&diff).map(str::to_owned))));
+        columns
+            .extend(kind("language", sample.language.clone().or_else(|| language_of(case.diff()).map(str::to_owned))));
         columns.extend(kind("generator", sample.generator.clone()));
         finding.notes = self.detector.training.domain.differences(&columns);
         finding.notes.extend(range_notes(self.detector, &values));
@@ -376,7 +384,7 @@ fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
 fn rests_on(m: &Measurement) -> Vec<RestsOn> {
     let Some(matrix) = &m.matrix else { return Vec::new() };
     let e = &m.encoding;
-    let mut of_line = vec![0.0; m.diff.lines().len()];
+    let mut of_line = vec![0.0; m.case.diff().lines().len()];
     for column in &matrix.columns {
         for (i, value) in column.iter().enumerate().take(e.n_prompt) {
             if let (Segment::Diff, Some(line)) = (e.segments[i], e.diff_lines[i]) {
@@ -390,8 +398,8 @@ fn rests_on(m: &Measurement) -> Vec<RestsOn> {
     lines.truncate(MOST);
     let line = |index: usize| RestsOn {
         diff_line: index + 1,
-        text: m.diff.line_text(index).trim_end().to_owned(),
-        changed: m.diff.lines()[index].kind.is_changed(),
+        text: m.case.diff().line_text(index).trim_end().to_owned(),
+        changed: m.case.diff().lines()[index].kind.is_changed(),
         share: of_line[index] / total,
     };
     lines.into_iter().map(line).collect()

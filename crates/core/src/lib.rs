@@ -10,6 +10,7 @@
 //! Dependencies point down that line. Nothing here prints, and nothing knows a command line.
 
 pub mod annotation;
+pub mod case;
 pub mod error;
 pub mod families;
 pub mod gate;

@@ -63,7 +63,7 @@ pub fn models(preset: &[&str], given: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::catalogue::FeatureSet;
+    use crate::families::catalogue::{FeatureSet, SCORER};
     use veridiff_engine::files::cards::{self, Role};
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
     fn the_papers_set_has_26() {
         let paper = find("paper-26").unwrap();
         let features = FeatureSet::parse(paper.features).unwrap();
-        assert_eq!(features.scorer_names().count() * paper.models.len() + paper.encoders.len() + 1 + 1, 26);
+        assert_eq!(features.names_from(SCORER).count() * paper.models.len() + paper.encoders.len() + 1 + 1, 26);
         assert!(find("paper-27").is_none());
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,11 +12,12 @@ use tokenizers::Tokenizer;
 
 use crate::{
     Error, Result,
+    case::Case,
     families::{
-        aggregate::{Aggregates, TargetRule, aggregate, lines::LineShape},
-        catalogue::{Family, FeatureSet, Measured},
-        contrast::{Contrast, Side},
-        shape::{Shape, TokenClass, classes},
+        attribution::TargetRule,
+        catalogue::{FeatureSet, Needs, SCORER},
+        contrast::Side,
+        per_token::{TokenClass, classes},
     },
     tokens::{
         ChangedRule, EncodeOptions, Encoding, Segment, TokensError, encode, encode_pair, encode_pair_prompt,
@@ -33,13 +35,12 @@ use veridiff_engine::{
     plan::{Footprint, Lengths, Limits, PlanError},
     reading::{
         attribution::{AttributedFn, Denominator, Fold, Matrix, attribute_about},
-        scores::{StepScores, scores_about, scores_and_ranks_about},
+        scores::{StepRanks, StepScores, scores_about, scores_and_ranks_about},
     },
 };
 use veridiff_table::Row;
 use veridiff_text::{
     diff::Diff,
-    grounding::Evidence,
     named,
     prompt::{CCT5, MARKERS, Template},
     sample::{Sample, Task},
@@ -173,14 +174,14 @@ pub struct Scorer {
 
 /// What samples of one scorer leave for the next: the last prompt's run, for the next one with the same prompt.
 #[derive(Debug)]
-pub struct Workspace<'a> {
+pub struct Workspace {
     limits: Limits,
-    prompt: Option<Prompt<'a>>,
+    prompt: Option<Prompt>,
     /// The prompts with one side of the diff, in the order of [`Side::ALL`].
-    sides: [Option<Prompt<'a>>; Side::ALL.len()],
+    sides: [Option<Prompt>; Side::ALL.len()],
 }
 
-impl Workspace<'_> {
+impl Workspace {
     /// Whether a measurement failed for want of memory that others share: alone it may succeed.
     pub fn is_too_small(&self, measured: &Result<Measurement>) -> bool {
         matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && self.limits.sharers > 1
@@ -192,29 +193,40 @@ impl Workspace<'_> {
     }
 }
 
-/// Everything measured on one sample.
+/// Everything that a scorer read of one case.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// The diff's lines.
-    pub diff: Diff,
-    /// Its tokens.
+    /// The change and the text.
+    pub case: Arc<Case>,
+    /// Their tokens.
     pub encoding: Encoding,
-    /// Scores of the response tokens.
+    /// Scores of the T response tokens.
     pub scores: StepScores,
     /// Which of them the means are over.
     pub counted: Vec<bool>,
+    /// Their ranks, if a feature needs them.
+    pub ranks: Option<StepRanks>,
     /// Attribution under the settings' fold, if a feature needs it.
     pub matrix: Option<Matrix>,
-    /// Its aggregates.
-    pub aggregates: Option<Aggregates>,
-    /// The shape of uncertainty, if a feature needs it; none if no token counts.
-    pub shape: Option<Shape>,
-    /// What the scores lose without sides of the diff, if a feature needs it.
-    pub contrast: Option<Contrast>,
-    /// Attribution over the lines of the diff, if a feature needs it.
-    pub lines: Option<LineShape>,
+    /// Whether an encoder-decoder's attribution is to the prompt only, so that none of it is to earlier tokens.
+    pub prompt_only: bool,
+    /// The scores behind the prompt with one side of the diff, for each side that a feature needs and that can be read.
+    pub sides: Vec<(Side, StepScores)>,
     /// Time in the model, without text handling.
     pub elapsed: Duration,
+}
+
+impl Measurement {
+    /// What each of the response's tokens is part of.
+    pub fn classes(&self) -> Vec<TokenClass> {
+        classes(&self.encoding, self.case.text(), self.case.words())
+    }
+
+    /// The same of those that count.
+    pub fn classes_counted(&self) -> Vec<TokenClass> {
+        let of_tokens = self.counted.iter().zip(self.classes());
+        of_tokens.filter(|(counted, _)| **counted).map(|(_, class)| class).collect()
+    }
 }
 
 /// A scorer whose weights are still on disk.
@@ -280,19 +292,6 @@ impl<'a> Prepared<'a> {
         let (tensors, precision) = Precision::of(dtype, &device);
         let model = files.load(tensors, &device, precision)?;
         Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, eos, provenance })
-    }
-}
-
-impl Measurement {
-    /// Names and values of those features that a scorer gives; `None` where the sample has none.
-    pub fn features(&self, features: &FeatureSet) -> Vec<(&'static str, Option<f64>)> {
-        features.values(&Measured {
-            scores: &self.scores.of_targets(&self.counted),
-            aggregates: self.aggregates.as_ref(),
-            shape: self.shape.as_ref(),
-            contrast: self.contrast.as_ref(),
-            lines: self.lines.as_ref(),
-        })
     }
 }
 
@@ -379,9 +378,9 @@ impl Scorer {
     }
 
     /// The scores of the text behind each side's prompt; prompts that were run for the sample before are not run again.
-    fn scores_of_sides<'a>(
-        &'a self,
-        known: &mut [Option<Prompt<'a>>],
+    fn scores_of_sides(
+        &self,
+        known: &mut [Option<Prompt>],
         prompts: &[(Side, Option<Vec<u32>>)],
         targets: &[u32],
     ) -> Result<Vec<(Side, StepScores)>> {
@@ -405,7 +404,8 @@ impl Scorer {
     /// As [`Scorer::encode`], [`PlanError`] if the settings' bound on memory is too small, and faults of the model.
     pub fn measure(&self, diff: &str, text: &str, task: Task, settings: &Settings) -> Result<Measurement> {
         let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
-        self.measure_in(&mut Workspace::new(limits), diff, text, task, settings)
+        let case = Arc::new(Case::new(diff, text, task)?);
+        self.measure_in(&mut Workspace::new(limits), &case, settings)
     }
 
     /// Does once what every sample with attribution needs of the weights, so that the first one takes no longer than the rest.
@@ -421,21 +421,20 @@ impl Scorer {
     ///
     /// # Errors
     /// As [`Scorer::measure`].
-    pub fn measure_in<'a>(
-        &'a self,
-        workspace: &mut Workspace<'a>,
-        diff: &str,
-        text: &str,
-        task: Task,
+    pub fn measure_in(
+        &self,
+        workspace: &mut Workspace,
+        case: &Arc<Case>,
         settings: &Settings,
     ) -> Result<Measurement> {
-        let diff = Diff::parse(diff)?;
-        let encoding = self.encode(&diff, text, task, settings)?;
+        let (diff, task) = (case.diff(), case.task());
+        let encoding = self.encode(diff, case.text(), task, settings)?;
         let start = Instant::now();
-        let (n, gradients) = (encoding.n_prompt, settings.features.needs_attribution());
+        let Needs { ranks: wants_ranks, gradients, sides } = settings.features.needs();
+        let n = encoding.n_prompt;
         let (prompt, targets) = encoding.ids.split_at(n);
-        let of_side = |side| Ok((side, self.side_prompt(side, &diff, &encoding, task, settings)?));
-        let prompts = settings.features.sides().map(of_side).collect::<Result<Vec<_>>>()?;
+        let of_side = |side| Ok((side, self.side_prompt(side, diff, &encoding, task, settings)?));
+        let prompts = sides.into_iter().map(of_side).collect::<Result<Vec<_>>>()?;
         let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
         let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
         let footprint = Footprint::of(&self.model);
@@ -448,7 +447,6 @@ impl Scorer {
         let prompt_only = settings.denominator == Denominator::Source
             && settings.normalize
             && matches!(self.model, LanguageModel::EncoderDecoder(_));
-        let wants_ranks = settings.features.has(Family::Shape);
         let sides = &mut workspace.sides;
         let run = || -> Result<_> {
             let prompt = match known {
@@ -473,39 +471,19 @@ impl Scorer {
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix, ranks, without) =
+        let (prompt, scores, matrix, ranks, sides) =
             if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
-        let counted = settings.counted(&encoding);
-        let in_diff: Vec<bool> = encoding.segments.iter().map(|&s| s == Segment::Diff).collect();
-        let of_counted = |matrix: &Matrix| {
-            let of_all = aggregate(&matrix.of_targets(&counted), &encoding.changed, &in_diff, settings.target_rule);
-            Aggregates { target: of_all.target.filter(|_| !prompt_only), ..of_all }
-        };
-        let aggregates = matrix.as_ref().map(of_counted);
-        let (mut shape, mut contrast, mut lines) = (None, None, None);
-        let wants_lines = settings.features.has(Family::Lines);
-        if ranks.is_some() || !prompts.is_empty() || wants_lines {
-            let classes: Vec<TokenClass> = classes(&encoding, text);
-            lines = matrix
-                .as_ref()
-                .filter(|_| wants_lines)
-                .map(|matrix| LineShape::new(matrix, &encoding, &Evidence::new(&diff, text), text, &classes, &counted));
-            let kept = counted.iter().zip(classes).filter(|(counted, _)| **counted).map(|(_, class)| class);
-            let classes: Vec<TokenClass> = kept.collect();
-            let of_text = scores.of_targets(&counted);
-            shape = ranks.and_then(|ranks| Shape::new(&of_text, &ranks.of_targets(&counted), &classes));
-            let without = without.into_iter().map(|(side, scores)| (side, scores.of_targets(&counted)));
-            contrast = Some(Contrast::new(&of_text, &without.collect::<Vec<_>>(), &classes));
-        }
-        Ok(Measurement { diff, encoding, scores, counted, matrix, aggregates, shape, contrast, lines, elapsed })
+        let (case, counted) = (Arc::clone(case), settings.counted(&encoding));
+        Ok(Measurement { case, encoding, scores, counted, ranks, matrix, prompt_only, sides, elapsed })
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
     /// null. None if the sample is too large for a workspace that shares its memory with others.
-    pub fn columns<'a>(&'a self, sample: &Sample, settings: &Settings, workspace: &mut Workspace<'a>) -> Option<Row> {
-        let measured = self.measure_in(workspace, &sample.diff, &sample.text, sample.task, settings);
+    pub fn columns(&self, sample: &Sample, settings: &Settings, workspace: &mut Workspace) -> Option<Row> {
+        let case = Case::of_sample(sample).map(Arc::new);
+        let measured = case.map_err(Error::from).and_then(|case| self.measure_in(workspace, &case, settings));
         (!workspace.is_too_small(&measured)).then(|| self.columns_of(&measured, settings))
     }
 
@@ -515,7 +493,7 @@ impl Scorer {
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match measured {
             Ok(m) => {
-                for (name, value) in m.features(&settings.features) {
+                for (name, value) in settings.features.values(m, settings) {
                     put(name, value.map_or(Value::Null, Value::from));
                 }
                 let e = &m.encoding;
@@ -530,7 +508,7 @@ impl Scorer {
                 put("doubled_bos", u8::from(e.doubled_bos).into());
             }
             Err(error) => {
-                for name in settings.features.scorer_names() {
+                for name in settings.features.names_from(SCORER) {
                     put(name, Value::Null);
                 }
                 put("status", "error".into());

@@ -9,7 +9,7 @@ use candle_nn::VarBuilder;
 use common::{assert_vector, cases, check_case, decoder, fixture};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use veridiff_core::families::aggregate::{TargetRule, aggregate};
+use veridiff_core::families::attribution::{TargetRule, aggregate};
 use veridiff_engine::{
     architectures::config::{Architecture, Config, Rope, RopeScaling},
     decoder::Decoder,
@@ -350,6 +350,7 @@ fn several_sweeps_give_the_same_columns() {
         o_bias: false,
         mlp_bias: false,
         qk_norm: false,
+        sliding_window: None,
     };
     let shapes = [
         ("model.embed_tokens.weight", vec![9, h]),

@@ -7,7 +7,7 @@ mod common;
 use candle_core::{DType, Device};
 use common::{cases, check_case, fixture};
 use veridiff_core::{
-    families::aggregate::{TargetRule, aggregate},
+    families::attribution::{TargetRule, aggregate},
     scorer::{Scorer, Settings},
 };
 use veridiff_engine::{

@@ -11,7 +11,7 @@ use common::{Rows, Step, assert_matrix, assert_vector, fixture};
 use serde::Deserialize;
 use veridiff_core::{
     Error,
-    families::aggregate::{FirstTarget, StartRow, TargetRule, aggregate},
+    families::attribution::{FirstTarget, StartRow, TargetRule, aggregate},
     scorer::{Scorer, Settings, Targets},
     self_check,
     tokens::{EncodeOptions, Segment, TokensError, encode_pair},
@@ -214,7 +214,8 @@ fn texts_become_the_references_tokens_and_means() {
         // every line of the diff that has tokens is where it should be
         for (i, line) in e.diff_lines.iter().enumerate().filter_map(|(i, line)| line.map(|line| (i, line))) {
             let text = e.token_text(i);
-            let known = text.starts_with('<') || m.diff.line_text(line).contains(text.trim_matches(['\n', ' ', '\t']));
+            let known =
+                text.starts_with('<') || m.case.diff().line_text(line).contains(text.trim_matches(['\n', ' ', '\t']));
             assert!(known, "{}: `{text}` is not in line {line}", case.name);
         }
     }

@@ -14,8 +14,8 @@ mod embed;
 mod memo;
 mod text;
 
+pub use crate::architectures::encoders::EncoderArchitecture;
 pub use classify::{Entailment, EntailmentClassifier};
-pub use config::EncoderArchitecture;
 pub use embed::{Embedder, Embedding, Pooling, UnknownPooling};
 pub use memo::Memo;
 

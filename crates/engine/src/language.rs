@@ -1,5 +1,7 @@
 //! The two families of language models behind one face: what a scorer does with a model, whichever it is.
 
+use std::sync::Arc;
+
 use candle_core::{DType, Device, Result};
 
 use crate::{
@@ -89,13 +91,13 @@ impl ModelConfig {
     }
 }
 
-/// A language model whose gradients can be taken.
-#[derive(Debug)]
+/// A language model whose gradients can be taken. The weights are shared: a clone, or a [`Prompt`], is another handle on them.
+#[derive(Debug, Clone)]
 pub enum LanguageModel {
     /// One stack: the text follows the prompt.
-    DecoderOnly(Decoder),
+    DecoderOnly(Arc<Decoder>),
     /// Two stacks: the encoder reads the prompt, the decoder writes the text.
-    EncoderDecoder(T5),
+    EncoderDecoder(Arc<T5>),
 }
 
 impl LanguageModel {
@@ -145,24 +147,24 @@ impl LanguageModel {
     ///
     /// # Errors
     /// A tensor operation failed.
-    pub fn read(&self, ids: &[u32], keep: Keep) -> Result<Prompt<'_>> {
+    pub fn read(&self, ids: &[u32], keep: Keep) -> Result<Prompt> {
         Ok(match self {
-            LanguageModel::DecoderOnly(model) => Prompt::Past(model, Past::new(model, ids, keep)?),
-            LanguageModel::EncoderDecoder(model) => Prompt::Source(model, Source::new(model, ids, keep)?),
+            LanguageModel::DecoderOnly(model) => Prompt::Past(Arc::clone(model), Past::new(model, ids, keep)?),
+            LanguageModel::EncoderDecoder(model) => Prompt::Source(Arc::clone(model), Source::new(model, ids, keep)?),
         })
     }
 }
 
-/// A prompt that a model has read.
+/// A prompt that a model has read. It holds on to the model, so that whoever keeps the prompt need not.
 #[derive(Debug)]
-pub enum Prompt<'a> {
+pub enum Prompt {
     /// By a decoder-only model.
-    Past(&'a Decoder, Past),
+    Past(Arc<Decoder>, Past),
     /// By an encoder-decoder.
-    Source(&'a T5, Source),
+    Source(Arc<T5>, Source),
 }
 
-impl Prompt<'_> {
+impl Prompt {
     /// Whether this is the run of the prompt `ids` with at least what `keep` says.
     pub fn serves(&self, ids: &[u32], keep: Keep) -> bool {
         match self {

@@ -3,6 +3,7 @@
 //!
 //! | where | owns |
 //! |---|---|
+//! | `device.rs` | which processor runs a model; the one place where devices are opened |
 //! | `files/` | what the user named -> files on disk, fetching if needed -> tensors under Hugging Face names, and a tokenizer |
 //! | `architectures/` | the architecture's numbers, from config.json or GGUF metadata; encoder-decoders |
 //! | `block.rs`, `decoder.rs`, `head.rs`, `past.rs` | the differentiable forward pass of decoder-only models; a prompt run once |
@@ -17,6 +18,7 @@
 pub mod architectures;
 pub mod block;
 pub mod decoder;
+pub mod device;
 pub mod encoder;
 pub mod error;
 pub mod files;
@@ -27,4 +29,5 @@ pub mod past;
 pub mod plan;
 pub mod reading;
 
+pub use device::DeviceError;
 pub use error::ModelError;

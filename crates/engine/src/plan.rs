@@ -546,6 +546,12 @@ pub enum PlanError {
     },
 }
 
+impl veridiff_text::hint::Hint for PlanError {
+    fn hint(&self) -> Option<String> {
+        PlanError::hint(self)
+    }
+}
+
 impl PlanError {
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
@@ -622,6 +628,7 @@ mod tests {
             o_bias: false,
             mlp_bias: false,
             qk_norm: false,
+            sliding_window: None,
         }
     }
 

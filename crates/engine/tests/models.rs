@@ -16,7 +16,11 @@ use candle_core::{
 };
 use veridiff_engine::{
     ModelError,
-    architectures::config::{Architecture, Config, RopeScaling},
+    architectures::{
+        config::{Architecture, Config, RopeScaling},
+        language_models,
+    },
+    decoder::Decoder,
     files::{
         source::{self, ResolveOptions},
         weights,
@@ -76,6 +80,53 @@ fn the_fixtures_configurations_are_read() {
     let qwen3 = fixture_config("qwen3");
     assert_eq!((qwen3.architecture, qwen3.head_dim), (Architecture::Qwen3, 24));
     assert!(qwen3.qk_norm && !qwen3.qkv_bias && qwen3.tie_word_embeddings);
+    assert_eq!([llama, tied, qwen2, qwen3].map(|config| config.sliding_window), [None; 4]);
+
+    let mistral = fixture_config("mistral");
+    assert_eq!((mistral.architecture, mistral.sliding_window), (Architecture::Mistral, Some(12)));
+    assert!(!mistral.qkv_bias && !mistral.o_bias && !mistral.mlp_bias && !mistral.qk_norm);
+    assert_eq!((mistral.max_position_embeddings, mistral.head_dim), (2048, 16), "the window does not cap the length");
+}
+
+#[test]
+fn a_mistral_has_a_window_unless_it_says_null_and_no_biases_whatever_it_says() {
+    let with = |changes| changed_config("mistral", changes).unwrap();
+    let absent = with(serde_json::json!({ "sliding_window": null }));
+    assert_eq!(absent.sliding_window, Some(4096), "the class's default");
+    // `changed_config` takes null for removal, so that this one is written out
+    let text = fs::read_to_string(fixture("mistral").join("config.json")).unwrap();
+    let null = text.replace("\"sliding_window\": 12", "\"sliding_window\": null");
+    assert_ne!(null, text);
+    assert_eq!(Config::from_json_str(&null, Path::new("config.json")).unwrap().sliding_window, None);
+    let asked = with(serde_json::json!({ "attention_bias": true, "mlp_bias": true, "use_sliding_window": false }));
+    assert_eq!(asked, fixture_config("mistral"));
+    let defaults = with(serde_json::json!({
+        "architectures": null, "num_attention_heads": 16, "num_key_value_heads": null, "max_position_embeddings": null,
+    }));
+    assert_eq!((defaults.architecture, defaults.num_key_value_heads), (Architecture::Mistral, 8));
+    assert_eq!(defaults.max_position_embeddings, 131_072);
+    for window in [0, usize::MAX] {
+        match changed_config("mistral", serde_json::json!({ "sliding_window": window })).unwrap_err() {
+            ModelError::Field { field, problem, .. } => {
+                assert!(field == "sliding_window" && problem.contains(&window.to_string()), "{field}: {problem}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+    // of other architectures the key means nothing by itself
+    let llama = changed_config("llama_tied", serde_json::json!({ "sliding_window": 12 })).unwrap();
+    assert_eq!(llama, fixture_config("llama_tied"));
+}
+
+#[test]
+fn every_fixture_of_a_decoder_only_model_is_loaded_whole() {
+    for name in ["llama_tied", "llama_untied", "llama_biased", "qwen2", "qwen3", "mistral"] {
+        let files = source::resolve(fixture(name).to_str().unwrap(), &ResolveOptions::default()).unwrap();
+        files.check_weights().unwrap();
+        let config = files.config().unwrap();
+        let model = Decoder::new(&config, &files.weights(DType::F32, &CPU).unwrap()).unwrap();
+        assert_eq!((model.blocks().len(), model.config()), (config.num_hidden_layers, &config), "{name}");
+    }
 }
 
 #[test]
@@ -132,8 +183,12 @@ fn what_a_configuration_asks_for_in_vain_is_named() {
         ModelError::Field { field, .. } => field,
         other => panic!("{other}"),
     };
-    assert!(matches!(error(serde_json::json!({ "architectures": ["MistralForCausalLM"] })),
-        ModelError::Architecture { got, .. } if got == "MistralForCausalLM"));
+    let unknown = error(serde_json::json!({ "architectures": ["GPT2LMHeadModel"] }));
+    assert!(matches!(&unknown, ModelError::Architecture { got, .. } if got == "GPT2LMHeadModel"));
+    for listed in language_models() {
+        let name = format!("{} (`{}`)", listed.class_name, listed.model_type);
+        assert!(unknown.to_string().contains(&name), "{unknown} lacks {name}");
+    }
     // A classifier shares its model_type with the language model.
     let classifier = error(serde_json::json!({ "architectures": ["LlamaForSequenceClassification"] }));
     assert!(classifier.to_string().contains("Qwen3ForCausalLM"), "{classifier}");

@@ -8,7 +8,7 @@ use super::{
     statistics::{self, p_value},
     tables::{self, Grid, common_scorer, rate, short, with_interval},
 };
-use veridiff_core::families::catalogue::Family;
+use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{Evaluation, Figure, Learner, LikelihoodFit, PredictorEvaluation, PredictorKind};
 
 /// One table.
@@ -258,7 +258,7 @@ fn leading_coefficients(evaluation: &Evaluation) -> Option<NamedTable> {
     let mut grid = Grid::new(title, &["metric", "type", "per sd", "z", "p", "sign"]);
     for (term, estimate) in &terms {
         let test = &estimate.model;
-        let family = Family::of_column(&term.feature).map_or("other", Family::name);
+        let family = CATALOGUE.family_of(&term.feature).map_or("other", |family| family.name);
         grid.push(vec![
             short(&term.feature, scorer).to_owned(),
             family.to_owned(),

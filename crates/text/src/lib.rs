@@ -6,6 +6,7 @@
 mod choice;
 pub mod diff;
 pub mod grounding;
+pub mod hint;
 pub mod printable;
 pub mod prompt;
 pub mod sample;

@@ -4,9 +4,79 @@
 //! stay the same, only the prompt before them is another: without any diff, without the changed lines, or with the file as it
 //! was or is now. Pointwise mutual information between diff and text is the first of them (log-probability, summed).
 
-use crate::families::shape::{TokenClass, deviation, mean, mean_of, quantile, windows};
 use veridiff_engine::reading::scores::StepScores;
 use veridiff_text::diff::{Diff, LineKind};
+
+use super::{
+    catalogue::{Compute, Family, Field, Needs, OF_SCORER, SCORER},
+    per_token::{TokenClass, deviation, mean, mean_of, quantile, windows},
+};
+use crate::scorer::Measurement;
+
+/// The entry of one side's number.
+macro_rules! change {
+    ($key:literal, $what:literal, $name:literal, $unit:literal, $meaning:literal, $field:ident) => {
+        Field {
+            name: concat!("contrast_", $key, "_", $name),
+            unit: $unit,
+            meaning: concat!($meaning, ", against ", $what),
+            value: |change: &Change| change.$field,
+        }
+    };
+}
+
+/// The entries of one side, called `$key` in names.
+macro_rules! side {
+    ($key:literal, $what:literal) => {
+        &[
+            change!($key, $what, "logprob", "nats", "mean gain in log-probability", logprob),
+            change!($key, $what, "least", "nats", "tenth percentile of the gain in log-probability", least),
+            change!($key, $what, "most", "nats", "largest gain in log-probability", most),
+            change!($key, $what, "spread", "nats", "standard deviation of the gain in log-probability", spread),
+            change!($key, $what, "gain", "0 to 1", "share of the tokens that gain a tenth of a nat or more", gain),
+            change!($key, $what, "content", "nats", "mean gain over content words and names", content),
+            change!($key, $what, "window", "nats", "largest mean gain over eight tokens in a row", window),
+            change!($key, $what, "explained", "at most 1", "share of the text's surprise that is gone", explained),
+            change!($key, $what, "logit", "unnormalised", "mean gain in the raw logit", logit),
+            change!($key, $what, "entropy", "nats", "mean gain in entropy", entropy),
+        ]
+    };
+}
+
+const NO_DIFF: &[Field<Change>] = side!("none", "no diff at all");
+const UNCHANGED: &[Field<Change>] = side!("context", "the unchanged lines only");
+const OLD: &[Field<Change>] = side!("old", "the file as it was");
+const NEW: &[Field<Change>] = side!("new", "the file as it is now");
+
+/// Every side with its features, in the order of the columns.
+const SIDES: [(Side, &[Field<Change>]); 4] =
+    [(Side::NoDiff, NO_DIFF), (Side::Unchanged, UNCHANGED), (Side::Old, OLD), (Side::New, NEW)];
+
+/// The family `contrast`: for each side of the diff a forward pass over its prompt, shared by samples of one diff, and one over
+/// the text.
+pub static FAMILY: Family = Family {
+    name: "contrast",
+    needs_reference: false,
+    is_default: false,
+    features: || {
+        let fields = SIDES.iter().flat_map(|(_, fields)| fields.iter());
+        fields.map(|field| field.feature(SCORER, OF_SCORER)).collect()
+    },
+    compute: Compute::Reading { needs, measure },
+};
+
+/// The sides of which a feature is among `names`.
+fn needs(names: &[&str]) -> Needs {
+    let wanted = |fields: &[Field<Change>]| fields.iter().any(|field| names.contains(&field.name));
+    let sides = SIDES.iter().filter(|(_, fields)| wanted(fields)).map(|(side, _)| *side);
+    Needs { sides: sides.collect(), ..Needs::default() }
+}
+
+fn measure(m: &Measurement, _: &crate::scorer::Settings) -> Vec<Option<f64>> {
+    let without: Vec<_> = m.sides.iter().map(|(side, scores)| (*side, scores.of_targets(&m.counted))).collect();
+    let contrast = Contrast::new(&m.scores.of_targets(&m.counted), &without, &m.classes_counted());
+    SIDES.iter().flat_map(|(side, fields)| Field::values(fields, contrast.of(*side))).collect()
+}
 
 /// What is left of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,46 +1,60 @@
 //! The shape of uncertainty: not only its mean but its extremes, and where in the text they are.
 
-use std::ops::Range;
-
-use crate::tokens::{Encoding, Segment};
 use veridiff_engine::reading::scores::{StepRanks, StepScores};
-use veridiff_text::grounding::{WordKind, Words};
 
-/// Tokens of a window.
-pub const WINDOW: usize = 8;
+use super::{
+    catalogue::{Compute, Family, Field, Needs, OF_SCORER, SCORER, field},
+    per_token::{TokenClass, deviation, mean, mean_of, quantile, windows},
+};
+use crate::scorer::Measurement;
 
-/// What a token of a text is part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TokenClass {
-    /// Grammar, words of every review, signs.
-    Filler,
-    /// Another word.
-    Content,
-    /// A name, a number or a file.
-    Name,
-}
+const NATS: &str = "nats";
+const LOGPROB: &str = "nats, at most 0";
 
-/// The class of each of the response's tokens; a token that shares bytes with several words has the last of their classes in the
-/// order of [`TokenClass`].
-pub fn classes(encoding: &Encoding, text: &str) -> Vec<TokenClass> {
-    let words = Words::of_text(text).words;
-    let start = encoding.text.len() - text.len();
-    let class_of = |span: &Range<usize>| {
-        let (from, to) = (span.start.saturating_sub(start), span.end.saturating_sub(start));
-        let first = words.partition_point(|word| word.span.end <= from);
-        let meets = words[first..].iter().take_while(|word| word.span.start < to);
-        let class = meets.map(|word| match word.kind {
-            WordKind::Name | WordKind::Number | WordKind::File => TokenClass::Name,
-            WordKind::Plain => TokenClass::Content,
-            WordKind::Stop | WordKind::Common => TokenClass::Filler,
-        });
-        class.max().unwrap_or(TokenClass::Filler)
-    };
-    let of_response = encoding.spans.iter().zip(&encoding.segments).skip(encoding.n_prompt);
-    of_response
-        .map(|(span, segment)| if *segment == Segment::Special { TokenClass::Filler } else { class_of(span) })
-        .collect()
-}
+const FIELDS: &[Field<Shape>] = &[
+    field!("shape_logprob_min", LOGPROB, "least log-probability of a token", logprob_min),
+    field!("shape_logprob_q10", LOGPROB, "tenth percentile of the tokens' log-probability", logprob_q10),
+    field!("shape_logprob_median", LOGPROB, "median of the tokens' log-probability", logprob_median),
+    field!("shape_logprob_spread", NATS, "standard deviation of the tokens' log-probability", logprob_spread),
+    field!("shape_logprob_window", LOGPROB, "least mean log-probability of eight tokens in a row", logprob_window),
+    field!("shape_logprob_first", LOGPROB, "log-probability of the first token", logprob_first),
+    field!("shape_logprob_content", LOGPROB, "mean log-probability over content words and names", logprob_content),
+    field!(
+        "shape_logprob_names",
+        LOGPROB,
+        "mean log-probability over names; over all tokens without any",
+        logprob_names
+    ),
+    field!("shape_logprob_filler", LOGPROB, "mean log-probability over the other tokens", logprob_filler),
+    field!("shape_entropy_max", NATS, "largest entropy", entropy_max),
+    field!("shape_entropy_first", NATS, "entropy before the first token", entropy_first),
+    field!("shape_entropy_spread", NATS, "standard deviation of the entropies", entropy_spread),
+    field!("shape_entropy_content", NATS, "mean entropy over content words and names", entropy_content),
+    field!("shape_excess", NATS, "mean of surprise minus entropy: more surprising than the model expects", excess),
+    field!(
+        "shape_curvature",
+        "standard deviations",
+        "the same over its standard deviation under the model (Fast-DetectGPT)",
+        curvature
+    ),
+    field!("shape_margin", "nats", "mean logit above the best other token", margin),
+    field!("shape_margin_min", "nats", "tenth percentile of that margin", margin_low),
+    field!("shape_top", "0 to 1", "share of the tokens that are the model's first choice", top),
+    field!("shape_rank", "ln(rank)", "mean logarithm of the tokens' ranks", rank),
+    field!("shape_rank_content", "ln(rank)", "the same over content words and names", rank_content),
+];
+
+/// The family `shape`: the same forward pass as for uncertainty, every token's rank and margin beside its scores.
+pub static FAMILY: Family = Family {
+    name: "shape",
+    needs_reference: false,
+    is_default: false,
+    features: || FIELDS.iter().map(|field| field.feature(SCORER, OF_SCORER)).collect(),
+    compute: Compute::Reading {
+        needs: |_| Needs { ranks: true, ..Needs::default() },
+        measure: |m, _| Field::values(FIELDS, Shape::of(m).as_ref()),
+    },
+};
 
 /// Uncertainty of a text beyond its means. In nats but for ranks and shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,40 +102,13 @@ pub struct Shape {
     pub rank_content: f64,
 }
 
-/// The mean; `None` of nothing.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.into_iter().fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / n as f64)
-}
-
-/// The standard deviation, with divisor n.
-pub(crate) fn deviation(values: &[f64]) -> f64 {
-    let center = mean(values.iter().copied()).unwrap_or(0.0);
-    mean(values.iter().map(|value| (value - center).powi(2))).unwrap_or(0.0).sqrt()
-}
-
-/// A quantile by linear interpolation between the sorted values, at least one.
-pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = share * (sorted.len() - 1) as f64;
-    let (low, high) = (place.floor() as usize, place.ceil() as usize);
-    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
-}
-
-/// The means of all windows of [`WINDOW`] values in a row; of fewer values the mean of all.
-pub(crate) fn windows(values: &[f64]) -> impl Iterator<Item = f64> {
-    let width = WINDOW.min(values.len()).max(1);
-    values.windows(width).map(move |window| window.iter().sum::<f64>() / width as f64)
-}
-
-/// The mean of the values of some classes; of all where there are none.
-pub(crate) fn mean_of(values: &[f64], classes: &[TokenClass], keep: impl Fn(TokenClass) -> bool) -> f64 {
-    let kept = values.iter().zip(classes).filter(|(_, class)| keep(**class)).map(|(&value, _)| value);
-    mean(kept).or_else(|| mean(values.iter().copied())).unwrap_or(0.0)
-}
-
 impl Shape {
+    /// Of what a scorer read; `None` without ranks, or if no token counts.
+    pub fn of(m: &Measurement) -> Option<Self> {
+        let ranks = m.ranks.as_ref()?.of_targets(&m.counted);
+        Shape::new(&m.scores.of_targets(&m.counted), &ranks, &m.classes_counted())
+    }
+
     /// Of a text's tokens, at least one; `None` of none.
     pub fn new(scores: &StepScores, ranks: &StepRanks, classes: &[TokenClass]) -> Option<Self> {
         let (logprob, entropy) = (&scores.logprob, &scores.entropy);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Error, Result,
-    families::catalogue::SIMILARITY,
+    families::catalogue::{Compute, Family, Feature},
     scorer::{describe, device_name},
 };
 use veridiff_engine::{
@@ -16,6 +16,29 @@ use veridiff_engine::{
 };
 use veridiff_table::Row;
 use veridiff_text::sample::Sample;
+
+/// The feature of encoders.
+pub const SIMILARITY: &str = "similarity";
+
+/// The source of similarity: one forward pass of an encoder over the diff and one over the text, of at most 512 tokens each.
+pub const ENCODER: &str = "encoder";
+
+/// The family `similarity`.
+pub static FAMILY: Family = Family {
+    name: SIMILARITY,
+    needs_reference: false,
+    is_default: false,
+    features: || {
+        vec![Feature::new(
+            SIMILARITY,
+            "-1 to 1",
+            "cosine of the embeddings of diff and text under an encoder; its pooling is in the metadata",
+            ENCODER,
+            &["weights@", "pooling@"],
+        )]
+    },
+    compute: Compute::Source,
+};
 
 /// An encoder that compares texts with diffs.
 #[derive(Debug)]

@@ -48,7 +48,7 @@ impl<'a> Batch<'a> {
     /// has all threads. Neither changes a row.
     pub fn run<B>(&self, samples: &[&Sample], done: impl FnMut(usize, Row) -> ControlFlow<B>) -> ControlFlow<B> {
         let columns =
-            |sample: &Sample, workspace: &mut Workspace<'a>| self.scorer.columns(sample, self.settings, workspace);
+            |sample: &Sample, workspace: &mut Workspace| self.scorer.columns(sample, self.settings, workspace);
         self.run_by(samples, &columns, done)
     }
 
@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
     pub fn run_by<B, R: Send>(
         &self,
         samples: &[&Sample],
-        measure: &(impl Fn(&Sample, &mut Workspace<'a>) -> Option<R> + Sync),
+        measure: &(impl Fn(&Sample, &mut Workspace) -> Option<R> + Sync),
         mut done: impl FnMut(usize, R) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let (together, n_workers) = self.units(samples);
@@ -96,7 +96,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn workspace(&self, sharers: usize) -> Workspace<'a> {
+    fn workspace(&self, sharers: usize) -> Workspace {
         Workspace::new(Limits { max_bytes: self.settings.max_memory, sharers, ..Limits::default() })
     }
 
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
         &self,
         samples: &[&Sample],
         units: &[Vec<usize>],
-        measure: &impl Fn(&Sample, &mut Workspace<'a>) -> Option<R>,
+        measure: &impl Fn(&Sample, &mut Workspace) -> Option<R>,
         done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut workspace = self.workspace(1);
@@ -122,7 +122,7 @@ impl<'a> Batch<'a> {
         samples: &[&Sample],
         units: &[Vec<usize>],
         pools: &[rayon::ThreadPool],
-        measure: &(impl Fn(&Sample, &mut Workspace<'a>) -> Option<R> + Sync),
+        measure: &(impl Fn(&Sample, &mut Workspace) -> Option<R> + Sync),
         done: &mut impl FnMut(usize, R) -> ControlFlow<B>,
     ) -> ControlFlow<B, Vec<usize>> {
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));

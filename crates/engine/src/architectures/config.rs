@@ -5,54 +5,8 @@ mod json;
 
 use std::path::Path;
 
+pub use super::Architecture;
 use crate::ModelError;
-
-/// A decoder-only architecture with a differentiable forward pass here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Architecture {
-    /// Llama 2, 3, 3.1 and their kin (SmolLM2).
-    Llama,
-    /// Qwen2 and Qwen2.5: Llama with biases on q, k and v.
-    Qwen2,
-    /// Qwen3: Llama with an RMS norm on each query and key head.
-    Qwen3,
-}
-
-impl Architecture {
-    /// Every architecture there is a forward pass for.
-    pub const ALL: [Architecture; 3] = [Architecture::Llama, Architecture::Qwen2, Architecture::Qwen3];
-
-    /// `model_type` in config.json and `general.architecture` in GGUF metadata.
-    pub fn model_type(self) -> &'static str {
-        match self {
-            Architecture::Llama => "llama",
-            Architecture::Qwen2 => "qwen2",
-            Architecture::Qwen3 => "qwen3",
-        }
-    }
-
-    /// The entry of `architectures` in config.json.
-    pub fn class_name(self) -> &'static str {
-        match self {
-            Architecture::Llama => "LlamaForCausalLM",
-            Architecture::Qwen2 => "Qwen2ForCausalLM",
-            Architecture::Qwen3 => "Qwen3ForCausalLM",
-        }
-    }
-
-    /// The architecture of that `model_type`, if there is one.
-    pub fn from_model_type(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|architecture| architecture.model_type() == name)
-    }
-
-    /// All of them and the encoder-decoder, for messages.
-    pub(crate) fn listing() -> String {
-        let all = Self::ALL.map(|a| format!("{} (`{}`)", a.class_name(), a.model_type())).join(", ");
-        all + ", T5ForConditionalGeneration (`t5`)"
-    }
-}
 
 /// The numbers that shape a decoder-only model.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +44,9 @@ pub struct Config {
     pub mlp_bias: bool,
     /// Each query and key head is RMS-normalised before rotation (Qwen3).
     pub qk_norm: bool,
+    /// Keys that a query sees in every block, its own among them: those at `0 <= q - k < sliding_window`. All up to its own where
+    /// absent.
+    pub sliding_window: Option<usize>,
 }
 
 /// Rotary position embedding: base and how long contexts are reached.
@@ -161,6 +118,9 @@ impl Config {
             if value == 0 || value > limit {
                 return field(name, format!("is {value}, expected 1 to {limit}"));
             }
+        }
+        if let Some(window) = self.sliding_window.filter(|window| !(1..=MAX_ROWS).contains(window)) {
+            return field("sliding_window", format!("is {window}, expected 1 to {MAX_ROWS}, or null for none"));
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
             let (q, kv) = (self.num_attention_heads, self.num_key_value_heads);

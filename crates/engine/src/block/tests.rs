@@ -39,6 +39,7 @@ fn config(qkv_bias: bool, o_bias: bool, mlp_bias: bool, qk_norm: bool) -> Config
         o_bias,
         mlp_bias,
         qk_norm,
+        sliding_window: None,
     }
 }
 

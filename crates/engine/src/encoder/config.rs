@@ -8,56 +8,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::MAX_TOKENS;
-use crate::{ModelError, files::cards::Role};
-
-/// An encoder that can be run here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EncoderArchitecture {
-    /// RoBERTa, as in CodeBERT: embeddings.
-    Roberta,
-    /// The encoder of a T5, as in CodeT5+, with or without a projection: embeddings.
-    T5,
-    /// DeBERTa-v2 and v3 with a classification head: entailment.
-    DebertaV2,
-}
-
-impl EncoderArchitecture {
-    /// The `model_type`s of encoders that embed texts.
-    pub(super) const EMBEDDERS: &'static str = "`roberta`, `t5` and `codet5p…`";
-    /// The `model_type`s of classifiers.
-    pub(super) const CLASSIFIERS: &'static str = "`deberta-v2`";
-
-    /// The architecture of that `model_type`, if there is one.
-    pub fn from_model_type(name: &str) -> Option<Self> {
-        match name {
-            "roberta" => Some(EncoderArchitecture::Roberta),
-            "t5" => Some(EncoderArchitecture::T5),
-            // CodeT5+ has a model_type for each of its heads; their encoders are T5's.
-            name if name.starts_with("codet5p") => Some(EncoderArchitecture::T5),
-            "deberta-v2" => Some(EncoderArchitecture::DebertaV2),
-            _ => None,
-        }
-    }
-
-    /// The architecture of that entry of `architectures` in config.json, if there is one.
-    pub fn from_class_name(name: &str) -> Option<Self> {
-        let known = [
-            ("Roberta", EncoderArchitecture::Roberta),
-            ("T5Encoder", EncoderArchitecture::T5),
-            ("CodeT5p", EncoderArchitecture::T5),
-            ("DebertaV2", EncoderArchitecture::DebertaV2),
-        ];
-        known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, architecture)| architecture)
-    }
-
-    /// What it gives.
-    pub fn role(self) -> Role {
-        match self {
-            EncoderArchitecture::Roberta | EncoderArchitecture::T5 => Role::Encoder,
-            EncoderArchitecture::DebertaV2 => Role::Classifier,
-        }
-    }
-}
+use crate::ModelError;
 
 /// A config.json that has been read.
 pub(super) struct Json<'a> {

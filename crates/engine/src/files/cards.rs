@@ -4,9 +4,14 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use crate::{ModelError, architectures::config::Architecture};
+pub use crate::architectures::encoders::Role;
+use crate::{
+    ModelError,
+    architectures::{language_models, model_types},
+    files::hub,
+};
 
 /// The model that is used where none is named.
 pub const DEFAULT_CARD: &str = "smollm2-135m";
@@ -28,6 +33,7 @@ const FILES: &[(&str, &str)] = built_in![
     "qwen2.5-coder-32b",
     "qwen2.5-7b-instruct",
     "llama-3.1-8b-instruct",
+    "mistral-7b-instruct-v0.3",
     "codet5-base",
     "cct5",
     "codebert",
@@ -45,7 +51,7 @@ pub struct Card {
     /// Its name for people.
     pub title: String,
     /// Which blocks it needs.
-    pub architecture: CardArchitecture,
+    pub architecture: ModelType,
     /// Which features it gives.
     pub role: Role,
     /// SPDX identifier of the weights' licence; `NOASSERTION` if it is not known.
@@ -63,58 +69,26 @@ pub struct Card {
     pub package: Option<Package>,
 }
 
-/// The `model_type` of a card's model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CardArchitecture {
-    /// Llama 2, 3, 3.1 and their kin (SmolLM2).
-    Llama,
-    /// Qwen2 and Qwen2.5.
-    Qwen2,
-    /// Qwen3.
-    Qwen3,
-    /// T5: CodeT5, CodeT5+, CCT5.
-    T5,
-    /// RoBERTa: CodeBERT.
-    Roberta,
-    /// DeBERTa v2 and v3.
-    DebertaV2,
-}
+/// The `model_type` of a model that can be run here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ModelType(&'static str);
 
-impl CardArchitecture {
-    /// `model_type` in config.json.
-    pub fn model_type(self) -> &'static str {
-        match self {
-            CardArchitecture::Llama => "llama",
-            CardArchitecture::Qwen2 => "qwen2",
-            CardArchitecture::Qwen3 => "qwen3",
-            CardArchitecture::T5 => "t5",
-            CardArchitecture::Roberta => "roberta",
-            CardArchitecture::DebertaV2 => "deberta-v2",
-        }
+impl ModelType {
+    /// The name as in config.json.
+    pub fn name(self) -> &'static str {
+        self.0
     }
 }
 
-/// Which features a model gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Uncertainty and attribution (`--model`).
-    Scorer,
-    /// Similarity (`--encoder`).
-    Encoder,
-    /// Entailment (`--classifier`).
-    Classifier,
-}
-
-impl Role {
-    /// As in a card.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Scorer => "scorer",
-            Role::Encoder => "encoder",
-            Role::Classifier => "classifier",
-        }
+impl<'de> Deserialize<'de> for ModelType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let known = model_types();
+        known.iter().find(|name| **name == text).map(|name| ModelType(name)).ok_or_else(|| {
+            let known = known.join("`, `");
+            D::Error::custom(format!("unknown architecture `{}`, expected one of `{known}`", text.escape_debug()))
+        })
     }
 }
 
@@ -150,8 +124,8 @@ pub struct Package {
 impl Card {
     /// Whether uncertainty and attribution can be computed with it here.
     pub fn can_score(&self) -> bool {
-        let has_blocks = Architecture::from_model_type(self.architecture.model_type()).is_some();
-        self.role == Role::Scorer && (has_blocks || self.architecture == CardArchitecture::T5)
+        let is_language_model = language_models().iter().any(|listed| listed.model_type == self.architecture.name());
+        self.role == Role::Scorer && is_language_model
     }
 }
 
@@ -208,7 +182,7 @@ fn parse(name: &str, text: &str) -> Result<Card, ModelError> {
     }
     if let Some(Hub { repo, revision }) = &card.hub {
         let whole = revision.as_ref().map_or_else(|| repo.clone(), |revision| format!("{repo}@{revision}"));
-        if super::source::hub_id(&whole).is_none() {
+        if hub::hub_id(&whole).is_none() {
             return Err(malformed(format!("hub `{}` is not org/name[@revision]", whole.escape_debug())));
         }
     }
@@ -226,6 +200,7 @@ fn parse(name: &str, text: &str) -> Result<Card, ModelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::architectures::encoders::EncoderArchitecture;
 
     #[test]
     fn every_card_is_well_formed_and_found_by_its_id() {
@@ -235,11 +210,10 @@ mod tests {
             assert_eq!(find(&card.id).unwrap().as_ref(), Some(card));
             assert!(card.hub.is_some() || card.package.is_some() || card.note.is_some(), "{}: from where?", card.id);
             assert!(!card.purpose.is_empty() && !card.licence.is_empty() && !card.title.is_empty(), "{}", card.id);
-            let encoders = [CardArchitecture::T5, CardArchitecture::Roberta];
+            let encoder = EncoderArchitecture::from_model_type(card.architecture.name());
             match card.role {
                 Role::Scorer => assert!(card.can_score(), "{}", card.id),
-                Role::Encoder => assert!(encoders.contains(&card.architecture), "{}", card.id),
-                Role::Classifier => assert_eq!(card.architecture, CardArchitecture::DebertaV2, "{}", card.id),
+                role => assert_eq!(encoder.map(EncoderArchitecture::role), Some(role), "{}", card.id),
             }
         }
         assert_eq!(find("no-such-model").unwrap(), None);

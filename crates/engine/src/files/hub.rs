@@ -15,12 +15,12 @@ use hf_hub::{
     progress::{DownloadEvent, FileStatus, ProgressEvent, ProgressHandler},
     repository::RepoTypeModel,
 };
-use sha1::{Digest, Sha1};
 
 use crate::{
     ModelError,
     files::{
-        fetch::{FetchOptions, OnProgress, Progress, hash_file},
+        hash::{git_hash, sha256_of},
+        options::{FetchOptions, OnProgress, Progress},
         weights::shard_names,
     },
 };
@@ -32,6 +32,28 @@ pub struct Snapshot {
     pub folder: PathBuf,
     /// The commit they belong to.
     pub commit: String,
+}
+
+/// `org/name[@revision]`, if it can be one: a relative path that is not there looks alike, one with more parts does not.
+pub(super) fn hub_id(source: &str) -> Option<(&str, Option<&str>)> {
+    let (repo, revision) = match source.split_once('@') {
+        Some((repo, revision)) => (repo, Some(revision)),
+        None => (source, None),
+    };
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            && !part.to_ascii_lowercase().ends_with(".gguf")
+    };
+    let is_revision = |revision: &str| {
+        !revision.is_empty()
+            && revision.split('/').all(|part| {
+                !matches!(part, "" | "." | "..")
+                    && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            })
+    };
+    let (org, name) = repo.split_once('/')?;
+    (is_part(org) && is_part(name) && revision.is_none_or(is_revision)).then_some((repo, revision))
 }
 
 /// Whether `HF_HUB_OFFLINE` is set to something that means yes.
@@ -93,15 +115,6 @@ pub fn snapshot(repo: &str, revision: Option<&str>, options: &FetchOptions) -> R
     Ok(Snapshot { folder, commit })
 }
 
-/// The hash by which git names a file's content.
-fn git_hash(path: &Path) -> Result<String, ModelError> {
-    let bytes = fs::read(path).map_err(ModelError::read(path))?;
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", bytes.len()));
-    hash.update(&bytes);
-    Ok(format!("{:x}", hash.finalize()))
-}
-
 /// One repository at one revision.
 struct Download<'a> {
     repo: &'a str,
@@ -139,7 +152,7 @@ impl Download<'_> {
         let want = blob.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let is_hex = want.bytes().all(|b| b.is_ascii_hexdigit());
         let got = match want.len() {
-            64 if is_hex => hash_file(&blob)?,
+            64 if is_hex => sha256_of(&[&blob])?,
             40 if is_hex => git_hash(&blob)?,
             _ => return Ok(()),
         };
@@ -218,6 +231,20 @@ impl Watch {
     fn report(&self, what: &str, done: u64, total: Option<u64>) {
         if let Some(progress) = &self.progress {
             progress(Progress { what: what.into(), done, total });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hub_id_has_two_plain_parts_and_perhaps_a_revision() {
+        assert_eq!(hub_id("org/name"), Some(("org/name", None)));
+        assert_eq!(hub_id("org/name@refs/pr/1"), Some(("org/name", Some("refs/pr/1"))));
+        for no in ["name", "a/b/c", "../x", "/abs/x", "./x", "a/b.gguf", "a/b@", "a/b@../../x", "a/..", "a b/c"] {
+            assert_eq!(hub_id(no), None, "{no}");
         }
     }
 }

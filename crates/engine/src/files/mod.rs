@@ -1,9 +1,11 @@
 //! Models as files: where they come from and what is in them.
 
 pub mod cards;
-pub mod fetch;
 pub mod gguf;
+mod hash;
 pub mod hub;
+pub mod options;
+pub mod pip;
 pub mod source;
 pub mod tokenizer;
 pub mod weights;

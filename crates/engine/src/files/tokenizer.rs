@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tokenizers::{ModelWrapper, Tokenizer, models::unigram::Unigram};
+use veridiff_text::hint::Hint;
 
 /// Reads a `tokenizer.json`.
 ///
@@ -84,44 +85,32 @@ pub fn check_fits(tokenizer: &Tokenizer, vocab_size: usize) -> Result<(), Tokeni
     }
 }
 
-/// Why there is no tokenizer.
+/// Why there is no tokenizer. Fields are named as in the messages: `path` is the file at fault, `key` a key of the GGUF
+/// metadata, `source` the error of the system or of the tokenizers library.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum TokenizerError {
     /// The file cannot be read.
     #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// The file is not a tokenizer.
     #[error("`{path}` is not a tokenizer")]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: tokenizers::Error,
-    },
+    Json { path: PathBuf, source: tokenizers::Error },
     /// A key of the GGUF metadata is not there or holds another kind of value.
     #[error("GGUF metadata `{key}` is {found}, expected {expected}")]
     Metadata {
-        /// The key.
         key: &'static str,
-        /// What is there.
+        /// What the key holds, or `missing`.
         found: String,
-        /// What should be.
         expected: &'static str,
     },
-    /// A kind of tokenizer we have no reader for.
+    /// The kind of tokenizer cannot be read.
     #[error("GGUF metadata `{key}` is `{}`, supported are {supported}", found.escape_debug())]
     Unsupported {
-        /// The key.
         key: &'static str,
-        /// What it says.
         found: String,
-        /// What we read.
+        /// The kinds that can be read.
         supported: String,
     },
     /// Tokens and merges do not make a tokenizer.
@@ -130,17 +119,21 @@ pub enum TokenizerError {
     /// The model has no embedding for a token.
     #[error("token `{}` has id {id}, but the model embeds {vocab_size} ids only", token.escape_debug())]
     Id {
-        /// The token.
         token: String,
-        /// Its id.
         id: u32,
-        /// Rows of the embedding table.
+        /// V, the number of rows of the embedding table.
         vocab_size: usize,
     },
 }
 
+impl Hint for TokenizerError {
+    fn hint(&self) -> Option<String> {
+        TokenizerError::hint(self)
+    }
+}
+
 impl TokenizerError {
-    /// How to mend it, if we know.
+    /// How to mend it; see [`Hint`].
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             TokenizerError::Read { .. } => "a model's folder holds its tokenizer.json beside the weights",

@@ -18,7 +18,7 @@ use safetensors::{Dtype, tensor::Metadata};
 
 use crate::{
     ModelError,
-    architectures::config::{Architecture, Config},
+    architectures::{config::Config, family::RowOrder},
     files::gguf::Gguf,
 };
 
@@ -57,7 +57,7 @@ pub fn open_as_stored(folder: &Path, dtype: DType, device: &Device) -> Result<Va
 /// llama.cpp stores the rows of Llama's q and k projections in the order of an interleaved rotation; they are put back
 /// into the order of the rotation by halves. Qwen's are stored as they are.
 pub fn open_gguf(gguf: Arc<Gguf>, config: &Config, dtype: DType, device: &Device) -> VarBuilder<'static> {
-    let permuted = config.architecture == Architecture::Llama;
+    let permuted = config.architecture.family().gguf_rows == RowOrder::Interleaved;
     let heads = permuted.then_some((config.num_attention_heads, config.num_key_value_heads));
     builder(GgufStore { gguf, heads }, dtype, device)
 }

@@ -141,7 +141,7 @@ pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn:
 /// # Errors
 /// As [`attribute`].
 pub fn attribute_about(
-    prompt: &Prompt<'_>,
+    prompt: &Prompt,
     targets: &[u32],
     attributed_fn: AttributedFn,
     plan: &Plan,

@@ -174,7 +174,7 @@ pub fn scores_after(decoder: &Decoder, past: &Past, targets: &[u32]) -> Result<S
 ///
 /// # Errors
 /// As [`step_scores`].
-pub fn scores_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<StepScores> {
+pub fn scores_about(prompt: &Prompt, targets: &[u32]) -> Result<StepScores> {
     match prompt {
         Prompt::Past(decoder, past) => scores_after(decoder, past, targets),
         Prompt::Source(model, source) => step_scores(model.head(), &source.predicting_rows(model, targets)?, targets),
@@ -185,7 +185,7 @@ pub fn scores_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<StepScores> 
 ///
 /// # Errors
 /// As [`step_scores`].
-pub fn scores_and_ranks_about(prompt: &Prompt<'_>, targets: &[u32]) -> Result<(StepScores, StepRanks)> {
+pub fn scores_and_ranks_about(prompt: &Prompt, targets: &[u32]) -> Result<(StepScores, StepRanks)> {
     let (head, hidden) = match prompt {
         Prompt::Past(decoder, past) => (decoder.head(), past.predicting_rows(decoder, targets)?),
         Prompt::Source(model, source) => (model.head(), source.predicting_rows(model, targets)?),

@@ -9,14 +9,17 @@ use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     Result,
     families::{
-        catalogue::{BLEU4, Feature, FeatureSet, features},
-        reference::bleu::Bleu,
+        catalogue::FeatureSet,
+        reference::{BLEU4, bleu::Bleu},
     },
     scorer::{Measurement, Settings},
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
-use veridiff_table::{ID_COLUMN, Table};
-use veridiff_text::{grounding::PlainScores, sample::Sample};
+use veridiff_table::{
+    ID_COLUMN, Table,
+    catalogue::{Entry, feature_of},
+};
+use veridiff_text::sample::Sample;
 
 /// One feature of the sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,10 +70,9 @@ pub struct Verdict {
 
 /// Every feature of the registry: what the scorer measured, BLEU-4 if there is a reference, and the rest without a value.
 pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &Measurement) -> Vec<FeatureValue> {
-    let values = m.features(&settings.features);
-    let plain = PlainScores::of(&m.diff, &sample.text);
-    let plain = FeatureSet::plain().plain_values(&plain);
-    let of_registry = |feature: &Feature| {
+    let values = settings.features.values(m, settings);
+    let plain = FeatureSet::plain().plain_values(&m.case);
+    let of_catalogue = |feature: &Entry| {
         let measured = values.iter().find(|(name, _)| *name == feature.name);
         let of_words = plain.iter().find(|(name, _)| *name == feature.name);
         let (column, value) = match (measured, feature.name) {
@@ -84,14 +86,14 @@ pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &
         };
         FeatureValue::new(column, value)
     };
-    features().map(of_registry).collect()
+    CATALOGUE.families().iter().flat_map(|family| &family.entries).map(of_catalogue).collect()
 }
 
 impl FeatureValue {
     fn new(column: String, value: Option<f64>) -> Self {
-        let known = features().find(|feature| feature.name == name_of(&column));
+        let known = CATALOGUE.entry_of(&column);
         FeatureValue {
-            family: known.map(|feature| feature.family.name().to_owned()),
+            family: CATALOGUE.family_of(&column).map(|family| family.name.to_owned()),
             unit: known.map(|feature| feature.unit.to_owned()),
             meaning: known.map(|feature| feature.meaning.to_owned()),
             column,
@@ -103,12 +105,8 @@ impl FeatureValue {
 
     /// The name without the model.
     pub fn name(&self) -> &str {
-        name_of(&self.column)
+        feature_of(&self.column)
     }
-}
-
-fn name_of(column: &str) -> &str {
-    column.split('@').next().unwrap_or(column)
 }
 
 impl Explanation {
@@ -143,7 +141,8 @@ impl Explanation {
 
     /// A line for a column that has none; it takes the place of the registry's, if that stands there without a model.
     fn add(&mut self, column: String) -> usize {
-        let stands_alone = |f: &FeatureValue| f.value.is_none() && f.column == name_of(&column) && f.column != column;
+        let stands_alone =
+            |f: &FeatureValue| f.value.is_none() && f.column == feature_of(&column) && f.column != column;
         let place = self.features.iter().position(stands_alone).unwrap_or(self.features.len());
         let end = (place + 1).min(self.features.len());
         self.features.splice(place..end, [FeatureValue::new(column, None)]);

@@ -28,7 +28,7 @@ use std::{collections::BTreeMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use veridiff_core::{
-    families::aggregate::Aggregates,
+    families::attribution::Aggregates,
     scorer::{Measurement, Settings},
     tokens::{Encoding, Segment},
 };
@@ -302,7 +302,7 @@ impl Explanation {
             counted: m.counted.clone(),
             attribution,
             attribution_start: m.matrix.as_ref().map_or(Vec::new(), |matrix| matrix.start.clone()),
-            aggregates: m.aggregates.map(AggregatesJson::from),
+            aggregates: Aggregates::of(m, settings).map(AggregatesJson::from),
             sources: None,
             chosen: None,
             features: features::of_sample(sample, scorer, settings, m),
@@ -358,10 +358,10 @@ impl Explanation {
 fn lines(m: &Measurement) -> Vec<DiffLine> {
     let e = &m.encoding;
     // a template may take the lines apart: the tokens then say where their line is
-    let is_whole = e.text.get(e.diff.clone()).is_some_and(|diff| m.diff.text().starts_with(diff));
-    let mut read: Vec<Option<Range<usize>>> = vec![None; m.diff.lines().len()];
+    let is_whole = e.text.get(e.diff.clone()).is_some_and(|diff| m.case.diff().text().starts_with(diff));
+    let mut read: Vec<Option<Range<usize>>> = vec![None; m.case.diff().lines().len()];
     if is_whole {
-        for (line, read) in m.diff.lines().iter().zip(&mut read) {
+        for (line, read) in m.case.diff().lines().iter().zip(&mut read) {
             let (start, end) = (e.diff.start + line.span.start, e.diff.start + line.span.end);
             let is_cut = start > e.diff.end || (start == e.diff.end && e.n_cut > 0);
             *read = (!is_cut).then(|| start..end.min(e.diff.end));
@@ -378,13 +378,13 @@ fn lines(m: &Measurement) -> Vec<DiffLine> {
         kind: line.kind.into(),
         old: line.old,
         new: line.new,
-        file: line.file.and_then(|file| m.diff.files().get(file).cloned()),
-        text: m.diff.line_text(index).to_owned(),
+        file: line.file.and_then(|file| m.case.diff().files().get(file).cloned()),
+        text: m.case.diff().line_text(index).to_owned(),
         byte_start: read[index].as_ref().map(|span| span.start),
         byte_end: read[index].as_ref().map(|span| span.end),
         share: None,
     };
-    m.diff.lines().iter().enumerate().map(line).collect()
+    m.case.diff().lines().iter().enumerate().map(line).collect()
 }
 
 fn notes(e: &Encoding) -> Vec<String> {

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use unicode_width::UnicodeWidthStr;
 
 use super::*;
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_core::{families::aggregate::aggregate, tokens::Boundary};
+use veridiff_core::{case::Case, tokens::Boundary};
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, fit_detector, labelled_rows,
 };
 use veridiff_engine::reading::{attribution::Matrix, scores::StepScores};
 use veridiff_table::{Row, Table};
-use veridiff_text::diff::Diff;
+use veridiff_text::{diff::Diff, sample::Task};
 
 /// A measurement of `diff` and `text` behind the prompt `see: `, in tokens that the bars of `diff` and `text` part; a token
 /// between two bars alone is one more of the same bytes.
@@ -54,7 +54,6 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         probability: (0..n_response).map(|t| (-0.5 - t as f64).exp()).collect(),
         entropy: (0..n_response).map(|t| 1.0 + t as f64 / 4.0).collect(),
     };
-    let in_diff: Vec<bool> = segments.iter().map(|&segment| segment == Segment::Diff).collect();
     let encoding = Encoding {
         text: pieces.concat(),
         diff: start..start + diff.len(),
@@ -69,18 +68,15 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         doubled_bos: false,
         n_lost_bytes: 0,
     };
-    let aggregates =
-        aggregate(&matrix, &encoding.changed, &in_diff, veridiff_core::families::aggregate::TargetRule::default());
     let m = Measurement {
-        diff: parsed,
+        case: Arc::new(Case::new(parsed.text(), text.as_str(), Task::Review).unwrap()),
         encoding,
         scores,
         counted: vec![true; n_response],
         matrix: Some(matrix),
-        aggregates: Some(aggregates),
-        shape: None,
-        contrast: None,
-        lines: None,
+        ranks: None,
+        prompt_only: false,
+        sides: Vec::new(),
         elapsed: Duration::from_millis(3),
     };
     (Sample::new("a-1", &diff, &text), m)

@@ -9,7 +9,7 @@ use super::{
     type_setting::{Weight, fitted, width},
 };
 use crate::tables::{common_scorer, short};
-use veridiff_core::families::catalogue::Family;
+use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     CalibrationBin, CalibrationFigure, Direction, Evaluation, Interval, LabelledRows, PredictorEvaluation,
     PredictorKind, RocPoint, proportion_interval, roc_curve,
@@ -126,7 +126,7 @@ pub fn best_metrics(evaluation: &Evaluation) -> Vec<&PredictorEvaluation> {
     metrics.sort_by(|a, b| b.overall.auc.unwrap_or(0.0).total_cmp(&a.overall.auc.unwrap_or(0.0)));
     let mut families = Vec::new();
     let (first, rest): (Vec<_>, Vec<_>) = metrics.into_iter().partition(|metric| {
-        let family = Family::of_column(&metric.name);
+        let family = CATALOGUE.family_of(&metric.name).map(|family| family.name);
         let new = !families.contains(&family);
         families.push(family);
         new

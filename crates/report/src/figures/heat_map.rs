@@ -9,7 +9,7 @@ use super::{
     type_setting::{Weight, fitted_names, width},
 };
 use crate::tables::{common_scorer, short};
-use veridiff_core::families::catalogue::Family;
+use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{Direction, Evaluation, PredictorEvaluation, PredictorKind};
 
 /// A heat map's content.
@@ -286,12 +286,12 @@ fn by_family(
         return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
     }
     let scorer = scorer(evaluation);
-    let families = Family::ALL.into_iter().map(Some).chain([None]);
+    let families = CATALOGUE.families().iter().map(Some).chain([None]);
     let mut bands: Vec<Band> = families
         .map(|family| {
-            let members = features.iter().filter(|feature| Family::of_column(&feature.name) == family);
+            let members = features.iter().filter(|feature| CATALOGUE.family_of(&feature.name) == family);
             Band {
-                name: family.map_or("other", Family::name).to_owned(),
+                name: family.map_or("other", |family| family.name).to_owned(),
                 rows: members.map(|feature| row(feature, short(&feature.name, scorer))).collect(),
             }
         })

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Result,
-    families::catalogue::NLI_ENTAILMENT,
+    families::reference::NLI_ENTAILMENT,
     scorer::{describe, device_name},
 };
 use veridiff_engine::{

@@ -1,7 +1,11 @@
 //! GGUF metadata -> [`Config`].
 
 use super::{Architecture, Config, Rope, RopeScaling};
-use crate::{ModelError, files::gguf::Gguf};
+use crate::{
+    ModelError,
+    architectures::{family::AttentionBias, unsupported},
+    files::gguf::Gguf,
+};
 
 impl Config {
     /// Reads the numbers from a GGUF file's metadata, and from which tensors it has (tied head, biases).
@@ -12,8 +16,8 @@ impl Config {
     pub fn from_gguf(gguf: &Gguf) -> Result<Self, ModelError> {
         let path = gguf.path();
         let name = gguf.string("general.architecture").unwrap_or("(none named)");
-        let architecture = Architecture::from_model_type(name)
-            .ok_or_else(|| ModelError::Architecture { path: path.into(), got: name.into() })?;
+        let architecture = Architecture::from_gguf_name(name).ok_or_else(|| unsupported(path, name))?;
+        let family = architecture.family();
         let key = |suffix: &str| format!("{name}.{suffix}");
         let required = |suffix: &str| {
             let key = key(suffix);
@@ -47,6 +51,7 @@ impl Config {
             Some([rows, _]) => *rows,
             _ => return Err(ModelError::MissingTensor { name: "token_embd.weight".into(), path: path.into() }),
         };
+        let theta = gguf.float(&key("rope.freq_base")).unwrap_or(family.defaults.rope_theta);
         let window = gguf.unsigned(&key("attention.sliding_window"))?.filter(|window| *window > 0);
         let eps = key("attention.layer_norm_rms_epsilon");
         Config {
@@ -60,24 +65,23 @@ impl Config {
             rms_norm_eps: gguf.float(&eps).ok_or_else(|| ModelError::field(path, &eps, "is missing"))?,
             vocab_size,
             max_position_embeddings: required("context_length")?.min(window.unwrap_or(usize::MAX)),
-            rope: Rope {
-                theta: gguf.float(&key("rope.freq_base")).unwrap_or(10_000.0),
-                scaling: scaling(gguf, name, head_dim)?,
-            },
+            rope: Rope { theta, scaling: scaling(gguf, name, theta, head_dim)? },
             tie_word_embeddings: gguf.shape("output.weight").is_none(),
-            qkv_bias: architecture == Architecture::Qwen2 || gguf.shape("blk.0.attn_q.bias").is_some(),
+            qkv_bias: family.attention_bias == AttentionBias::QueriesKeysValues
+                || gguf.shape("blk.0.attn_q.bias").is_some(),
             o_bias: gguf.shape("blk.0.attn_output.bias").is_some(),
             mlp_bias: gguf.shape("blk.0.ffn_gate.bias").is_some(),
-            qk_norm: architecture == Architecture::Qwen3,
+            qk_norm: family.qk_norm,
+            sliding_window: None,
         }
         .validate(path)
     }
 }
 
-fn scaling(gguf: &Gguf, name: &str, head_dim: usize) -> Result<RopeScaling, ModelError> {
+fn scaling(gguf: &Gguf, name: &str, theta: f64, head_dim: usize) -> Result<RopeScaling, ModelError> {
     let path = gguf.path();
     if gguf.shape("rope_freqs.weight").is_some() {
-        return llama3_from_factors(gguf, name, head_dim);
+        return llama3_from_factors(gguf, theta, head_dim);
     }
     let kind = gguf.string(&format!("{name}.rope.scaling.type"));
     // The old key had no type beside it.
@@ -96,7 +100,7 @@ fn scaling(gguf: &Gguf, name: &str, head_dim: usize) -> Result<RopeScaling, Mode
 
 /// A GGUF of Llama 3.1 and later keeps no rotary settings but the divisor of each frequency. The blend has one published
 /// shape (1, 4, 8192 and a factor), so the settings are taken from the largest divisor and then have to reproduce all.
-fn llama3_from_factors(gguf: &Gguf, name: &str, head_dim: usize) -> Result<RopeScaling, ModelError> {
+fn llama3_from_factors(gguf: &Gguf, theta: f64, head_dim: usize) -> Result<RopeScaling, ModelError> {
     let tensor = "rope_freqs.weight";
     let path = gguf.path();
     let divisors: Vec<f32> = gguf.tensor(tensor)?.flatten_all()?.to_vec1()?;
@@ -104,7 +108,6 @@ fn llama3_from_factors(gguf: &Gguf, name: &str, head_dim: usize) -> Result<RopeS
         let (got, want) = (vec![divisors.len()], vec![head_dim / 2]);
         return Err(ModelError::TensorShape { name: tensor.into(), path: path.into(), got, want });
     }
-    let theta = gguf.float(&format!("{name}.rope.freq_base")).unwrap_or(10_000.0);
     let factor = f64::from(divisors.iter().copied().fold(1.0, f32::max));
     let (low, high, original) = (1.0, 4.0, 8192.0);
     for (i, got) in divisors.iter().copied().enumerate() {

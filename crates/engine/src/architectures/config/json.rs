@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{Architecture, Config, Rope, RopeScaling};
-use crate::ModelError;
+use crate::{
+    ModelError,
+    architectures::{
+        family::{AttentionBias, Family, Window},
+        unsupported,
+    },
+};
 
 /// The fields that matter here. All are optional, because which default applies depends on the architecture.
 #[derive(Deserialize)]
@@ -26,12 +32,19 @@ struct Raw {
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     use_sliding_window: Option<bool>,
-    sliding_window: Option<usize>,
+    /// Outside none where the key is absent, inside none where it is null.
+    #[serde(default, deserialize_with = "present")]
+    sliding_window: Option<Option<usize>>,
     max_window_layers: Option<usize>,
     rope_theta: Option<f64>,
     rope_scaling: Option<RawRope>,
     rope_parameters: Option<RawRope>,
     quantization_config: Option<serde_json::Value>,
+}
+
+/// A value that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<usize>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5, which puts the base in it as well).
@@ -69,7 +82,8 @@ impl Config {
     pub fn from_json_str(text: &str, path: &Path) -> Result<Self, ModelError> {
         let raw: Raw = serde_json::from_str(text).map_err(|source| ModelError::Json { path: path.into(), source })?;
         let architecture = architecture(&raw, path)?;
-        let llama = architecture == Architecture::Llama;
+        let family = architecture.family();
+        let defaults = &family.defaults;
         let required = |name: &str, value: Option<usize>| {
             value.ok_or_else(|| ModelError::field(path, name, "is missing, expected a whole number"))
         };
@@ -85,24 +99,20 @@ impl Config {
         let hidden_size = required("hidden_size", raw.hidden_size)?;
         let num_hidden_layers = required("num_hidden_layers", raw.num_hidden_layers)?;
         let num_attention_heads = required("num_attention_heads", raw.num_attention_heads)?;
-        let num_key_value_heads = raw.num_key_value_heads.unwrap_or(if llama { num_attention_heads } else { 32 });
-        let head_dim = match (raw.head_dim, architecture) {
-            (Some(head_dim), _) => head_dim,
-            (None, Architecture::Qwen3) => 128,
-            (None, _) if num_attention_heads > 0 && hidden_size.is_multiple_of(num_attention_heads) => {
+        let num_key_value_heads =
+            raw.num_key_value_heads.or(defaults.num_key_value_heads).unwrap_or(num_attention_heads);
+        let head_dim = match raw.head_dim.or(defaults.head_dim) {
+            Some(head_dim) => head_dim,
+            None if num_attention_heads > 0 && hidden_size.is_multiple_of(num_attention_heads) => {
                 hidden_size / num_attention_heads
             }
-            (None, _) => {
+            None => {
                 let problem = format!("is {num_attention_heads}, which does not divide hidden_size {hidden_size}");
                 return Err(ModelError::field(path, "num_attention_heads", problem));
             }
         };
-        let mut max_position_embeddings = raw.max_position_embeddings.unwrap_or(if llama { 2048 } else { 32768 });
-        if let (false, Some(true), Some(window)) = (llama, raw.use_sliding_window, raw.sliding_window)
-            && raw.max_window_layers.unwrap_or(28) < num_hidden_layers
-        {
-            max_position_embeddings = max_position_embeddings.min(window);
-        }
+        let max_position_embeddings = raw.max_position_embeddings.unwrap_or(defaults.max_position_embeddings);
+        let (sliding_window, cap) = window(&raw, family, num_hidden_layers);
         let attention_bias = raw.attention_bias.unwrap_or(false);
         Config {
             architecture,
@@ -114,14 +124,18 @@ impl Config {
             head_dim,
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6),
             vocab_size: required("vocab_size", raw.vocab_size)?,
-            max_position_embeddings,
-            rope: rope(&raw, path)?,
+            max_position_embeddings: max_position_embeddings.min(cap.unwrap_or(usize::MAX)),
+            rope: rope(&raw, family, path)?,
             tie_word_embeddings: raw.tie_word_embeddings.unwrap_or(false),
-            // Qwen2 has these three biases and no fourth, whatever `attention_bias` says.
-            qkv_bias: architecture == Architecture::Qwen2 || attention_bias,
-            o_bias: architecture != Architecture::Qwen2 && attention_bias,
-            mlp_bias: llama && raw.mlp_bias.unwrap_or(false),
-            qk_norm: architecture == Architecture::Qwen3,
+            qkv_bias: match family.attention_bias {
+                AttentionBias::None => false,
+                AttentionBias::AsConfigured => attention_bias,
+                AttentionBias::QueriesKeysValues => true,
+            },
+            o_bias: family.attention_bias == AttentionBias::AsConfigured && attention_bias,
+            mlp_bias: family.has_mlp_bias && raw.mlp_bias.unwrap_or(false),
+            qk_norm: family.qk_norm,
+            sliding_window,
         }
         .validate(path)
     }
@@ -133,20 +147,33 @@ fn architecture(raw: &Raw, path: &Path) -> Result<Architecture, ModelError> {
     let classes = raw.architectures.as_deref().unwrap_or_default();
     let found = match classes {
         [] => raw.model_type.as_deref().and_then(Architecture::from_model_type),
-        _ => Architecture::ALL.into_iter().find(|known| classes.iter().any(|class| class == known.class_name())),
+        _ => {
+            let is_named = |known: &&Architecture| classes.iter().any(|class| class == known.class_name());
+            Architecture::ALL.iter().find(is_named).copied()
+        }
     };
-    found.ok_or_else(|| {
-        let got = match classes {
-            [] => raw.model_type.clone().unwrap_or_else(|| "(none named)".into()),
-            _ => classes.join(", "),
-        };
-        ModelError::Architecture { path: path.into(), got }
+    found.ok_or_else(|| match classes {
+        [] => unsupported(path, raw.model_type.as_deref().unwrap_or("(none named)")),
+        _ => unsupported(path, &classes.join(", ")),
     })
 }
 
-fn rope(raw: &Raw, path: &Path) -> Result<Rope, ModelError> {
+/// The window of every block, and what the window of some blocks caps the length to.
+fn window(raw: &Raw, family: &Family, num_hidden_layers: usize) -> (Option<usize>, Option<usize>) {
+    match family.window {
+        Window::None => (None, None),
+        Window::LaterBlocks => {
+            let is_used =
+                raw.use_sliding_window == Some(true) && raw.max_window_layers.unwrap_or(28) < num_hidden_layers;
+            (None, raw.sliding_window.flatten().filter(|_| is_used))
+        }
+        Window::EveryBlock { default } => (raw.sliding_window.unwrap_or(Some(default)), None),
+    }
+}
+
+fn rope(raw: &Raw, family: &Family, path: &Path) -> Result<Rope, ModelError> {
     let settings = raw.rope_parameters.as_ref().or(raw.rope_scaling.as_ref());
-    let theta = settings.and_then(|s| s.rope_theta).or(raw.rope_theta).unwrap_or(10_000.0);
+    let theta = settings.and_then(|s| s.rope_theta).or(raw.rope_theta).unwrap_or(family.defaults.rope_theta);
     let Some(settings) = settings else {
         return Ok(Rope { theta, scaling: RopeScaling::None });
     };

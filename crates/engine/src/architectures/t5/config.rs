@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{ModelError, ops::Gate};
+use crate::{ModelError, architectures::unsupported, ops::Gate};
 
 /// The feed-forward network of every block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl T5Config {
         let raw: Raw = serde_json::from_str(text).map_err(|source| ModelError::Json { path: path.into(), source })?;
         if !raw.is_t5() {
             let got = raw.architectures.unwrap_or_default().into_iter().chain(raw.model_type);
-            return Err(ModelError::Architecture { path: path.into(), got: got.collect::<Vec<_>>().join(", ") });
+            return Err(unsupported(path, &got.collect::<Vec<_>>().join(", ")));
         }
         if raw.is_encoder_decoder == Some(false) {
             let problem = "is false: an encoder alone predicts no text, it can be named with --encoder";

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
 
-use super::{device::DeviceChoice, models::onto, note};
+use crate::{args::device::DeviceChoice, terminal::note, verbs::models::onto};
 use veridiff_core::{
-    Error,
     families::{
-        aggregate::{FirstTarget, StartRow, TargetRule},
+        attribution::{FirstTarget, StartRow, TargetRule},
         catalogue::FeatureSet,
     },
     preset,
@@ -84,12 +83,12 @@ impl ModelArgs {
     pub fn resolve<'a>(&self, specs: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<ModelFiles>> {
         let specs: Vec<&String> = specs.into_iter().collect();
         // Gigabytes are not fetched only to find that the last name is misspelt, or the device not there.
-        specs.iter().try_for_each(|spec| check(spec)).map_err(Error::from)?;
+        specs.iter().try_for_each(|spec| check(spec))?;
         self.device.open()?;
-        let bar = super::progress::bytes();
+        let bar = crate::progress::bytes();
         let options = ResolveOptions { offline: self.offline, progress: Some(onto(&bar)), ..ResolveOptions::default() };
-        let files = specs.into_iter().map(|spec| resolve(spec, &options).map_err(Error::from));
-        let files = files.collect::<Result<Vec<_>, Error>>()?;
+        let files = specs.into_iter().map(|spec| resolve(spec, &options));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
         bar.finish_and_clear();
         Ok(files)
     }
@@ -117,10 +116,10 @@ impl ModelArgs {
             return Ok(());
         }
         for files in files {
-            let footprint = Footprint::new(&files.model_config().map_err(Error::from)?, dtype, device);
+            let footprint = Footprint::new(&files.model_config()?, dtype, device);
             let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
             let shortest = Lengths { n_prompt: 1, n_response: 1 };
-            footprint.plan(shortest, false, limits).map_err(Error::from).with_context(|| place(files))?;
+            footprint.plan(shortest, false, limits).with_context(|| place(files))?;
         }
         Ok(())
     }
@@ -248,8 +247,8 @@ impl SettingArgs {
         settings.fold = self.fold.unwrap_or(settings.fold);
         settings.normalize = (settings.normalize || self.normalize) && !self.no_normalize;
         settings.template = match (&self.prompt, &self.template) {
-            (Some(name), _) => Some(Template::builtin(name).map_err(Error::from)?),
-            (None, Some(path)) => Some(Template::from_file(path).map_err(Error::from)?),
+            (Some(name), _) => Some(Template::builtin(name)?),
+            (None, Some(path)) => Some(Template::from_file(path)?),
             (None, None) => None,
         };
         settings.targets = self.targets.unwrap_or_default();

@@ -4,82 +4,24 @@
 //! final place and renamed there once verified, so a killed or broken download leaves nothing that could be used.
 
 use std::{
-    env,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Arc,
     thread,
     time::Duration,
 };
 
 use sha2::{Digest, Sha256};
 
-use crate::{ModelError, files::cards::Package};
-
-/// How far a transfer is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// What is being fetched.
-    pub what: String,
-    /// Bytes so far.
-    pub done: u64,
-    /// Bytes in all, if known.
-    pub total: Option<u64>,
-}
-
-/// Called now and then during a transfer, from any thread.
-pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// Where models are kept and how they are fetched.
-#[derive(Clone, Default)]
-pub struct FetchOptions {
-    /// Open no socket and start no other program.
-    pub offline: bool,
-    /// The cache folder; [`cache_folder`] if none is given.
-    pub cache: Option<PathBuf>,
-    /// The Python interpreter; `VERIDIFF_PYTHON` or `python3` if none is given.
-    pub python: Option<String>,
-    /// Told how far it is.
-    pub progress: Option<OnProgress>,
-}
-
-impl std::fmt::Debug for FetchOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FetchOptions { offline, cache, python, progress } = self;
-        f.debug_struct("FetchOptions")
-            .field("offline", offline)
-            .field("cache", cache)
-            .field("python", python)
-            .field("progress", &progress.is_some())
-            .finish()
-    }
-}
-
-impl FetchOptions {
-    pub(crate) fn report(&self, what: &str, done: u64, total: Option<u64>) {
-        if let Some(progress) = &self.progress {
-            progress(Progress { what: what.into(), done, total });
-        }
-    }
-
-    fn python(&self) -> String {
-        self.python.clone().or_else(|| env::var("VERIDIFF_PYTHON").ok()).unwrap_or_else(|| "python3".into())
-    }
-}
-
-/// `VERIDIFF_CACHE`, else `XDG_CACHE_HOME/veridiff`, else `~/.cache/veridiff`.
-///
-/// # Errors
-/// [`ModelError::NoCacheFolder`] if none of the three variables is set.
-pub fn cache_folder() -> Result<PathBuf, ModelError> {
-    let folder = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("VERIDIFF_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("veridiff")))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache/veridiff")))
-        .ok_or(ModelError::NoCacheFolder)
-}
+use crate::{
+    ModelError,
+    files::{
+        cards::Package,
+        hash::{hex, sha256_of},
+        options::FetchOptions,
+    },
+};
 
 /// Where a card's file is, or would be.
 ///
@@ -103,7 +45,7 @@ pub fn cached(package: &Package, options: &FetchOptions) -> Result<Option<PathBu
         Err(source) => return Err(ModelError::Read { path, source }),
     }
     let stamped = fs::read_to_string(stamp(&path)).is_ok_and(|text| text.trim() == package.sha256);
-    Ok((stamped || hash_file(&path)? == package.sha256).then_some(path))
+    Ok((stamped || sha256_of(&[&path])? == package.sha256).then_some(path))
 }
 
 /// Hashes the cached file whatever its stamp says.
@@ -116,7 +58,7 @@ pub fn verify(package: &Package, options: &FetchOptions) -> Result<PathBuf, Mode
     if !path.is_file() {
         return Err(ModelError::OfflineCard { id: package.id.clone(), path });
     }
-    let got = hash_file(&path)?;
+    let got = sha256_of(&[&path])?;
     let got_bytes = fs::metadata(&path).map_err(ModelError::read(&path))?.len();
     if let Err(error) = check(package, got_bytes, got) {
         let _ = fs::remove_file(stamp(&path));
@@ -169,8 +111,7 @@ pub fn pull(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelE
 const WORK_PREFIX: &str = ".pull-";
 
 fn folder(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
-    let cache = options.cache.clone().map_or_else(cache_folder, Ok)?;
-    Ok(cache.join("models").join(&package.id))
+    Ok(options.cache_folder()?.join("models").join(&package.id))
 }
 
 fn stamp(path: &Path) -> PathBuf {
@@ -205,21 +146,6 @@ fn check(package: &Package, got_bytes: u64, got: String) -> Result<(), ModelErro
     }
     let (id, want) = (package.id.clone(), package.sha256.clone());
     Err(ModelError::Digest { id, got_bytes, want_bytes: package.bytes, got, want })
-}
-
-/// The sha256 of a file, in lower-case hexadecimal digits.
-///
-/// # Errors
-/// [`ModelError::Read`].
-pub fn hash_file(path: &Path) -> Result<String, ModelError> {
-    let mut file = File::open(path).map_err(ModelError::read(path))?;
-    let mut hash = Sha256::new();
-    io::copy(&mut file, &mut hash).map_err(ModelError::read(path))?;
-    Ok(hex(hash))
-}
-
-pub(crate) fn hex(hash: Sha256) -> String {
-    format!("{:x}", hash.finalize())
 }
 
 /// The file being put together: hashed as it is written, and never longer than the card says by more than one write.

@@ -2,20 +2,21 @@
 
 use anyhow::Context;
 
-use super::{
-    UsageError, note,
-    parts::Source,
-    scoring::{ModelArgs, place},
+use crate::{
+    args::scoring::{ModelArgs, place},
+    terminal::{UsageError, note},
+    verbs::parts::Source,
 };
 use veridiff_core::{
-    Error,
     families::{
-        catalogue::{BLEU4, Family, FeatureSet, NLI_ENTAILMENT, SIMILARITY},
+        catalogue::{FeatureSet, TEXT},
+        reference::{self, BLEU4, CLASSIFIER, NLI_ENTAILMENT, REFERENCES},
         reference::{
             bleu::Bleu,
             entailment::{EntailmentScore, ReferenceEntailment},
         },
         similarity::Similarity,
+        similarity::{self, ENCODER, SIMILARITY},
     },
     preset::{self, Preset},
 };
@@ -98,11 +99,11 @@ impl ReferenceArgs {
             ([], None) => self.of_models(&encoders, &classifiers),
             (names, _) => FeatureSet::parse(names)?,
         };
-        if features.needs_encoder() && encoders.is_empty() {
+        if features.needs_source(ENCODER) && encoders.is_empty() {
             let hint = format!("built-in ones: {}", ids_of(Role::Encoder).join(", "));
             return Err(UsageError::error(format!("`{SIMILARITY}` needs an --encoder"), hint));
         }
-        if features.needs_classifier() && classifiers.is_empty() {
+        if features.needs_source(CLASSIFIER) && classifiers.is_empty() {
             let hint = format!("built-in ones: {}", ids_of(Role::Classifier).join(", "));
             if names.iter().any(|name| name == NLI_ENTAILMENT) {
                 return Err(UsageError::error(format!("`{NLI_ENTAILMENT}` needs a --classifier"), hint));
@@ -111,19 +112,19 @@ impl ReferenceArgs {
             features = features.without(NLI_ENTAILMENT);
         }
         for (option, given, needed, feature) in [
-            ("--encoder", !self.encoder.is_empty(), features.needs_encoder(), SIMILARITY),
-            ("--pooling", !self.pooling.is_empty(), features.needs_encoder(), SIMILARITY),
-            ("--classifier", !self.classifier.is_empty(), features.needs_classifier(), NLI_ENTAILMENT),
-            ("--entailment", self.entailment.is_some(), features.needs_classifier(), NLI_ENTAILMENT),
-            ("--bleu", self.bleu.is_some(), features.needs_bleu(), BLEU4),
+            ("--encoder", !self.encoder.is_empty(), features.needs_source(ENCODER), SIMILARITY),
+            ("--pooling", !self.pooling.is_empty(), features.needs_source(ENCODER), SIMILARITY),
+            ("--classifier", !self.classifier.is_empty(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
+            ("--entailment", self.entailment.is_some(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
+            ("--bleu", self.bleu.is_some(), features.needs_source(REFERENCES), BLEU4),
         ] {
             if given && !needed {
                 let hint = format!("add `{feature}` to --features, or leave {option} out");
                 return Err(UsageError::error(format!("{option} is given, but no chosen feature uses it"), hint));
             }
         }
-        encoders.retain(|_| features.needs_encoder());
-        classifiers.retain(|_| features.needs_classifier());
+        encoders.retain(|_| features.needs_source(ENCODER));
+        classifiers.retain(|_| features.needs_source(CLASSIFIER));
         let bleu = self.bleu.unwrap_or_else(|| preset.map_or_else(Bleu::default, |preset| preset.bleu));
         Ok(Choice { features, encoders, classifiers, bleu })
     }
@@ -132,12 +133,12 @@ impl ReferenceArgs {
     fn of_models(&self, encoders: &[String], classifiers: &[String]) -> FeatureSet {
         let mut features = FeatureSet::default();
         if !encoders.is_empty() {
-            features = features.with(Family::Similarity);
+            features = features.with(&similarity::FAMILY);
         }
         if !classifiers.is_empty() {
-            features = features.with(Family::Reference);
+            features = features.with(&reference::FAMILY);
         } else if self.bleu.is_some() {
-            features = features.with(Family::Reference).without(NLI_ENTAILMENT);
+            features = features.with(&reference::FAMILY).without(NLI_ENTAILMENT);
         }
         features
     }
@@ -145,7 +146,7 @@ impl ReferenceArgs {
     /// Whether the encoders and classifiers could be found, before scorers are fetched.
     pub fn check(&self, choice: &Choice) -> anyhow::Result<()> {
         let mut specs = choice.encoders.iter().chain(&choice.classifiers);
-        Ok(specs.try_for_each(|spec| check(spec)).map_err(Error::from)?)
+        Ok(specs.try_for_each(|spec| check(spec))?)
     }
 
     /// Loads the encoders and classifiers, in the order of their columns; `taken` are the names that scorers have.
@@ -167,8 +168,8 @@ impl ReferenceArgs {
             let encoder = Similarity::load(files, self.pooling_of(&files.name), batch, &device);
             sources.push(Source::Encoder(Box::new(encoder.with_context(|| place(files))?)));
         }
-        sources.extend(choice.features.needs_bleu().then_some(Source::Texts(choice.bleu)));
-        sources.extend(choice.features.needs_plain().then(|| Source::Plain(choice.features.clone())));
+        sources.extend(choice.features.needs_source(REFERENCES).then_some(Source::Texts(choice.bleu)));
+        sources.extend(choice.features.needs_source(TEXT).then(|| Source::Plain(choice.features.clone())));
         for files in &classifiers {
             let score = self.entailment.unwrap_or_default();
             let classifier = ReferenceEntailment::load(files, score, batch, &device);

@@ -1,12 +1,59 @@
 //! Attribution over the lines of the diff: how much of it is there, how far it is on one line, and whether the text points at
 //! the lines whose names it uses.
 
-use crate::{
-    families::shape::{TokenClass, mean},
-    tokens::{Encoding, Segment},
-};
 use veridiff_engine::reading::attribution::Matrix;
 use veridiff_text::grounding::Evidence;
+
+use super::{
+    catalogue::{Compute, Family, Field, Needs, OF_ATTRIBUTION, SCORER, field},
+    per_token::{TokenClass, mean},
+};
+use crate::{
+    scorer::Measurement,
+    tokens::{Encoding, Segment},
+};
+
+const SHARE: &str = "0 to 1";
+
+const FIELDS: &[Field<LineShape>] = &[
+    field!("lines_diff_share", SHARE, "mean share of the prompt's attribution that is on the diff", diff_share),
+    field!(
+        "lines_changed_share",
+        SHARE,
+        "mean share of the diff's attribution that is on changed lines",
+        changed_share
+    ),
+    field!(
+        "lines_changed_ratio",
+        "logarithm",
+        "of a changed token's attribution over an unchanged one's",
+        changed_ratio
+    ),
+    field!("lines_entropy", SHARE, "entropy of the diff's attribution over lines, 1 if spread evenly", line_entropy),
+    field!("lines_top", SHARE, "largest share of a line, all tokens of the text together", top_line),
+    field!("lines_top_excess", "-1 to 1", "that share less the line's share of the diff's tokens", top_line_excess),
+    field!("lines_focus", SHARE, "mean over the text's tokens of the largest share of a line", focus),
+    field!("lines_names_changed_share", SHARE, "as lines_changed_share, over tokens of names", names_changed_share),
+    field!("lines_names_diff_share", SHARE, "as lines_diff_share, over tokens of names", names_diff_share),
+    field!(
+        "lines_agreement",
+        "-1 to 1",
+        "share on the lines that have the word, beyond their share of the tokens",
+        agreement
+    ),
+];
+
+/// The family `lines`: from the matrix that attribution gives.
+pub static FAMILY: Family = Family {
+    name: "lines",
+    needs_reference: false,
+    is_default: false,
+    features: || FIELDS.iter().map(|field| field.feature(SCORER, OF_ATTRIBUTION)).collect(),
+    compute: Compute::Reading {
+        needs: |_| Needs { gradients: true, ..Needs::default() },
+        measure: |m, _| Field::values(FIELDS, LineShape::of(m).as_ref()),
+    },
+};
 
 /// Shares of attribution, in absolute values. Means are over the targets; a share of nothing is left out of its mean, and a mean of
 /// nothing is the value that says nothing: a share that is not known 0, a ratio 0, an agreement 0.
@@ -44,6 +91,12 @@ struct OfTarget {
 }
 
 impl LineShape {
+    /// Of what a scorer read; `None` without attribution.
+    pub fn of(m: &Measurement) -> Option<Self> {
+        let (matrix, case) = (m.matrix.as_ref()?, &m.case);
+        Some(LineShape::new(matrix, &m.encoding, case.evidence(), case.text(), &m.classes(), &m.counted))
+    }
+
     /// Of a matrix with a column for each of the response's tokens; `classes` say what each of them is part of, `counted` which of
     /// them count.
     pub fn new(

@@ -9,8 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::one_line;
-use veridiff_core::Error;
+use crate::terminal::one_line;
 use veridiff_detector::{Detector, shipped};
 use veridiff_text::sample::{self, Sample, Task, make_ids_distinct};
 
@@ -62,7 +61,7 @@ pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
         return Ok(detector);
     }
     let path = Path::new(name);
-    let read = Detector::read(path).map_err(Error::from);
+    let read = Detector::read(path);
     if path.exists() {
         return Ok(read?);
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use veridiff_core::Error;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
@@ -57,12 +56,8 @@ impl FigureArgs {
 impl RowArgs {
     /// Reads the table and keeps the rows that pass every clause.
     pub fn table(&self) -> anyhow::Result<Table> {
-        let clauses = self
-            .clauses
-            .iter()
-            .map(|clause| clause.parse::<WhereClause>().map_err(Error::from))
-            .collect::<Result<Vec<_>, _>>()?;
-        let table = Table::read(&self.input).map_err(Error::from)?;
+        let clauses = self.clauses.iter().map(|clause| clause.parse::<WhereClause>()).collect::<Result<Vec<_>, _>>()?;
+        let table = Table::read(&self.input)?;
         filter_table(table, &clauses).with_context(|| self.place())
     }
 
@@ -75,21 +70,5 @@ impl RowArgs {
     /// Where an error about rows happened.
     pub fn place(&self) -> String {
         format!("cannot use the table `{}`", self.input.display())
-    }
-}
-
-/// Writes to stdout; a reader that has gone away is no fault.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    offer(text).map(drop)
-}
-
-/// Writes to stdout; false if the reader has gone away and wants no more.
-pub fn offer(text: &str) -> anyhow::Result<bool> {
-    use std::io::Write;
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).context("cannot write to stdout"),
     }
 }

@@ -1,9 +1,63 @@
 //! Attribution by where it flows from: the whole source, its changed and unchanged tokens, and the text itself.
 
-pub mod lines;
-
 use veridiff_engine::reading::attribution::Matrix;
 use veridiff_text::named;
+
+use super::catalogue::{Compute, Family, Feature, Needs, OF_ATTRIBUTION, SCORER};
+use crate::{
+    scorer::{Measurement, Settings},
+    tokens::Segment,
+};
+
+const SHARE: &str = "share of a column, 0 to 1 (normalised); else the unit of the attributed function";
+
+/// The family `attribution`: one forward pass and a vector-Jacobian product for every response token, about twice the forward
+/// pass's operations for each token.
+pub static FAMILY: Family = Family {
+    name: "attribution",
+    needs_reference: false,
+    is_default: true,
+    features: || FIELDS.map(|(name, meaning, _)| Feature::new(name, SHARE, meaning, SCORER, OF_ATTRIBUTION)).to_vec(),
+    compute: Compute::Reading {
+        needs: |_| Needs { gradients: true, ..Needs::default() },
+        measure: |m, settings| {
+            let aggregates = Aggregates::of(m, settings);
+            FIELDS.iter().map(|(_, _, value)| aggregates.as_ref().and_then(|aggregates| value(aggregates))).collect()
+        },
+    },
+};
+
+/// Name, meaning and value of every feature.
+type AttributionField = (&'static str, &'static str, fn(&Aggregates) -> Option<f64>);
+
+const FIELDS: [AttributionField; 6] = [
+    ("attr_source", "mean over tokens of the largest attribution to any prompt position (SourceAttr, Eq. 3)", |a| {
+        Some(a.source)
+    }),
+    ("attr_target", "mean of the largest attribution to an earlier token of the text (TargetAttr, Eq. 6)", |a| {
+        a.target
+    }),
+    (
+        "attr_changed",
+        "mean of the largest attribution to a token on an added or removed line (ChangedAttr, Eq. 4)",
+        |a| Some(a.changed),
+    ),
+    ("attr_unchanged", "mean of the largest attribution to any other prompt position (UnchangedAttr, Eq. 5)", |a| {
+        Some(a.unchanged)
+    }),
+    ("attr_source_diff", "as attr_source, over the diff's tokens only", |a| Some(a.source_diff)),
+    ("attr_unchanged_diff", "as attr_unchanged, over the diff's tokens only", |a| Some(a.unchanged_diff)),
+];
+
+impl Aggregates {
+    /// Of what a scorer read, over the targets that count; `None` without attribution.
+    pub fn of(m: &Measurement, settings: &Settings) -> Option<Self> {
+        let matrix = m.matrix.as_ref()?.of_targets(&m.counted);
+        let in_diff: Vec<bool> = m.encoding.segments.iter().map(|&segment| segment == Segment::Diff).collect();
+        let of_all = aggregate(&matrix, &m.encoding.changed, &in_diff, settings.target_rule);
+        Some(Aggregates { target: of_all.target.filter(|_| !m.prompt_only), ..of_all })
+    }
+}
 
 /// The core paper's attribution scores of one sample (Eq. 3-6): means over the T targets of the largest entry in a set of
 /// positions. The largest entry of an empty set counts as zero.
