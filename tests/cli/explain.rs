@@ -84,7 +84,7 @@ fn a_detector_judges_and_its_training_rows_are_the_measure() {
     // trees have contributions too
     desk.run_line("fit --input t.parquet --output trees.json --learner boosted --bootstrap 0").ends(0, &[]);
     let trees: Value = serde_json::from_str(&desk.text("trees.json")).unwrap();
-    assert!(trees["boosted"]["trees"].as_array().is_some_and(|trees| !trees.is_empty()));
+    assert!(trees["model"]["trees"].as_array().is_some_and(|trees| !trees.is_empty()));
     adds_up(&json(&explain(&desk, &["--detector", "trees.json", "--json"])), &trees);
 
     let (verdict, features) = (&page["verdict"], page["features"].as_array().unwrap());

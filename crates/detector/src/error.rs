@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{Difference, SCHEMA_VERSION};
 
 /// The most names an error lists.
-const LISTED: usize = 30;
+const MAX_LISTED: usize = 30;
 
 /// What can go wrong when a detector is fitted, judged, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum DetectorError {
     /// The table has no `label` column, or no row has one.
     #[error("none of {n_rows} rows has a label")]
     NoLabels {
-        /// Rows in the table after `--where`.
+        /// How many rows the table has after `--where`.
         n_rows: usize,
     },
     /// A text beside another change that is labelled as supported.
@@ -22,133 +22,133 @@ pub enum DetectorError {
         "row {row}, column `label`: got 0, expected 1, because `mismatch_of` says that its text is about another change"
     )]
     MismatchLabel {
-        /// 1-based row of the table after `--where`.
+        /// The row's number, from 1, after `--where`.
         row: usize,
     },
     /// A label that is not 0, 1 or null.
     #[error("row {row}, column `label`: got {value}, expected 0, 1 or null")]
     BadLabel {
-        /// 1-based row of the table after `--where`.
+        /// The row's number, from 1, after `--where`.
         row: usize,
-        /// What was there.
+        /// The label that was found.
         value: f64,
     },
     /// All labels are equal.
     #[error("all {n_rows} usable rows have label {label}; both 0 and 1 are needed")]
     OneClass {
-        /// The only label.
+        /// The one label that all rows have, 0 or 1.
         label: u8,
-        /// Rows with it.
+        /// How many usable rows there are.
         n_rows: usize,
     },
     /// Fewer rows than features.
     #[error("{n_rows} usable rows cannot fit {n_features} features")]
     TooFewRows {
-        /// Labelled rows with all chosen features.
+        /// How many labelled rows have all chosen features.
         n_rows: usize,
-        /// Chosen features.
+        /// How many features were chosen.
         n_features: usize,
     },
     /// Every labelled row lacks some chosen feature.
     #[error("none of {n_labelled} labelled rows has a value for every chosen feature")]
     NoCompleteRows {
-        /// Labelled rows.
+        /// How many rows have a label.
         n_labelled: usize,
-        /// Chosen features, each with the number of labelled rows that lack it, worst first.
+        /// The chosen features, each with the number of labelled rows that lack it; the worst comes first.
         missing: Vec<(String, usize)>,
     },
     /// The table has no feature columns with values.
     #[error("the table has no feature column with values")]
     NoFeatures {
-        /// Its columns.
+        /// The names of all columns that the table has.
         columns: Vec<String>,
     },
     /// `--features` names nothing in the table.
     #[error("no feature matches `{pattern}`")]
     UnknownFeature {
-        /// What was asked for.
+        /// The name or pattern that was asked for.
         pattern: String,
-        /// The table's features.
+        /// The features that the table has.
         known: Vec<String>,
     },
     /// The table lacks a feature, for example one that the detector was fitted on.
     #[error("the table has no column `{feature}`, which is needed as a feature")]
     MissingFeature {
-        /// The feature's column.
+        /// The name of the feature's column.
         feature: String,
-        /// The table's features.
+        /// The features that the table has.
         known: Vec<String>,
     },
     /// A `--where` clause that cannot be read.
     #[error("cannot read the clause `{clause}`")]
     WhereSyntax {
-        /// As it was given.
+        /// The clause as it was given.
         clause: String,
     },
     /// A `--where` clause on a column that is not there.
     #[error("`--where {clause}`: the table has no column `{column}`")]
     WhereColumn {
-        /// As it was given.
+        /// The clause as it was given.
         clause: String,
-        /// The column it names.
+        /// The name of the column that was asked for.
         column: String,
-        /// The table's columns.
+        /// The columns that the table has.
         known: Vec<String>,
     },
     /// A `--where` clause with a value that the column does not hold.
     #[error("`--where {clause}`: column `{column}` never has the value `{value}`")]
     WhereValue {
-        /// As it was given.
+        /// The clause as it was given.
         clause: String,
-        /// The column it names.
+        /// The name of the column that was asked for.
         column: String,
-        /// The value it names.
+        /// The value that was asked for.
         value: String,
-        /// The column's values.
+        /// The values that the column has.
         known: Vec<String>,
     },
     /// A column to give figures by that is not there.
     #[error("the table has no column `{column}` to give figures by")]
     ByColumn {
-        /// What was asked for.
+        /// The name of the column that was asked for.
         column: String,
-        /// The table's columns.
+        /// The columns that the table has.
         known: Vec<String>,
     },
     /// A column to give figures by with too many values.
     #[error("column `{column}` has {n_values} values, expected at most {most} to give figures by")]
     ByTooManyValues {
-        /// What was asked for.
+        /// The name of the column that was asked for.
         column: String,
-        /// Its distinct values.
+        /// How many distinct values the column has.
         n_values: usize,
-        /// The most there may be.
+        /// How many values there may be at most.
         most: usize,
     },
     /// No row passes the `--where` clauses.
     #[error("no row passes `{}`", clauses.join("` and `"))]
     NoRows {
-        /// The clauses.
+        /// The clauses as they were given.
         clauses: Vec<String>,
     },
     /// Fewer groups than folds.
     #[error("{n_groups} groups cannot be spread over {n_folds} folds without splitting one")]
     TooFewGroups {
-        /// Distinct groups among the usable rows.
+        /// How many distinct groups the usable rows have.
         n_groups: usize,
-        /// Folds asked for; at least 2.
+        /// How many folds were asked for; at least 2 are needed.
         n_folds: usize,
     },
     /// A penalty that is negative or not finite.
     #[error("the L2 penalty is {l2}, expected a number of at least 0")]
     Penalty {
-        /// What was asked for.
+        /// The penalty that was asked for.
         l2: f64,
     },
     /// A feature whose mean or spread is beyond the range of f64.
     #[error("feature {} has values too large to standardise", column + 1)]
     Overflow {
-        /// 0-based position among the chosen features.
+        /// The position among the chosen features, from 0.
         column: usize,
     },
     /// Features that were computed in another way than those a detector was trained on.
@@ -157,13 +157,13 @@ pub enum DetectorError {
         refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     OtherSettings {
-        /// What differs.
+        /// The settings that differ.
         refused: Vec<Difference>,
     },
     /// A detector that needs what `check` does not compute.
     #[error("the detector's feature `{feature}` {why}")]
     NotForChecking {
-        /// The feature's column.
+        /// The name of the feature's column.
         feature: String,
         /// What is in the way.
         why: &'static str,
@@ -171,7 +171,7 @@ pub enum DetectorError {
     /// A rule for verdicts that cannot be read.
     #[error("cannot read the rule `{rule}`")]
     DecisionRule {
-        /// As it was given.
+        /// The rule as it was given.
         rule: String,
     },
     /// The table could not give a column.
@@ -186,41 +186,41 @@ pub enum DetectorError {
     /// A detector file could not be read.
     #[error("cannot read `{path}`")]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// What the operating system said.
         source: std::io::Error,
     },
     /// A detector file could not be written.
     #[error("cannot write `{path}`")]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// What the operating system said.
         source: std::io::Error,
     },
     /// A detector file is not the JSON that it should be.
     #[error("`{path}` is not a detector file")]
     Syntax {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where and what.
+        /// What is not as it should be, and where.
         source: serde_json::Error,
     },
     /// A detector file of another schema.
     #[error("`{path}` has schema version {got}, expected {SCHEMA_VERSION}")]
     Version {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its version.
+        /// The version that the file says it has.
         got: u64,
     },
     /// A detector file whose content contradicts itself.
     #[error("`{path}`: {what}")]
     Content {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong, got beside expected.
+        /// What is wrong, with what was expected in its place.
         what: String,
     },
 }
@@ -278,11 +278,11 @@ impl DetectorError {
     }
 }
 
-/// Names one after another, the first [`LISTED`] of them.
+/// Names one after another, the first [`MAX_LISTED`] of them.
 fn list(names: &[String]) -> String {
-    let mut text = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    if names.len() > LISTED {
-        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    let mut text = names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_LISTED {
+        text.push_str(&format!(" and {} more", names.len() - MAX_LISTED));
     }
     text
 }

@@ -22,7 +22,8 @@ mod toy;
 
 pub use artefact::decision::{Decision, DecisionRule, Operation, Verdict};
 pub use artefact::domain::Domain;
-pub use artefact::file::{Detector, Feature, Fit, FitSettings, SCHEMA_VERSION, Training, fit_detector};
+pub use artefact::file::{Detector, Feature, SCHEMA_VERSION, Training};
+pub use artefact::fit::{Fit, FitSettings, fit_detector};
 pub use artefact::provenance::{Difference, SettingKeys, differences};
 pub use artefact::recalibration::{Calibration, CalibrationMethod};
 pub use artefact::shipped;
@@ -38,19 +39,21 @@ pub use evaluation::evaluate::{
     ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,
     apply_detector, evaluate,
 };
-pub use evaluation::folds::{Groups, grouped_folds};
+pub use evaluation::folds::Groups;
+pub(crate) use evaluation::folds::grouped_folds;
 pub use evaluation::mismatched::{MISMATCH_COLUMN, Mismatched};
 pub use evaluation::out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use evaluation::predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use evaluation::repeated::{RepeatedFigure, RepeatedSet, Repeats, ablation_sets, repeat_folds};
 pub use evaluation::stepwise::{Step, StepAction, StepDirection, Stepwise, stepwise};
 pub use evaluation::transfer::{Transfer, TransferFigure, transfer};
-pub use learners::logistic::{DEFAULT_L2, Logistic, Scaling, fit_logistic, sigmoid};
+pub(crate) use learners::logistic::sigmoid;
+pub use learners::logistic::{DEFAULT_L2, Logistic, Regression, Scaling, fit_logistic};
 pub use learners::maximum_likelihood::{
     Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood,
 };
 pub use learners::trees::{Tree, Trees};
-pub use learners::{Fitted, Learner};
+pub use learners::{Learn, LearnSettings, Learner, Model, Predict};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use statistics::calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
 pub use statistics::correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
@@ -59,7 +62,6 @@ pub use statistics::delong::{Delong, PairedDelong, delong, paired_delong};
 pub use statistics::distributions::Z_95;
 pub use statistics::distributions::holm;
 pub use statistics::proportion::proportion_interval;
-pub use statistics::quantiles::{N_QUANTILES, percentile, quantiles};
-pub use statistics::roc::{
-    Bootstrap, Interval, Scored, Threshold, auc_difference_interval, auc_interval, best_threshold, roc_auc,
-};
+pub use statistics::quantiles::{percentile, quantiles};
+pub use statistics::roc::{Bootstrap, Interval, Scored, roc_auc};
+pub(crate) use statistics::roc::{auc_difference_interval, auc_interval, best_threshold};

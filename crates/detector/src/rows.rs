@@ -254,97 +254,156 @@ impl LabelledRows {
     }
 }
 
+/// That rows of both labels are there: nothing is learnt or judged from one.
+///
+/// # Errors
+/// [`DetectorError::OneClass`] with the only label there is, or 0 without rows.
+pub(crate) fn require_both_classes(labels: &[bool]) -> Result<(), DetectorError> {
+    let n_positive = labels.iter().filter(|label| **label).count();
+    if n_positive == 0 || n_positive == labels.len() {
+        return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
+    }
+    Ok(())
+}
+
 /// Most values of a column that figures are given by; more would make a table that nobody reads.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 
 /// Takes the labelled rows with a value for every feature out of a table, and with them the columns `by` that figures
 /// are wanted by.
 ///
 /// # Errors
 /// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`],
-/// [`DetectorError::MissingFeature`] for a feature that is not there, [`DetectorError::NoCompleteRows`], [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the
-/// table's own for a feature that is not numeric.
+/// [`DetectorError::MissingFeature`] for a feature that is not there, [`DetectorError::NoCompleteRows`],
+/// [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the table's own for a feature that is not numeric.
 pub fn labelled_rows(
     table: &Table,
     catalogue: &Catalogue,
     features: &[String],
     by: &[String],
 ) -> Result<LabelledRows, DetectorError> {
-    let n_rows = table.n_rows();
-    let labels = if has(table, "label") { table.numbers("label")? } else { vec![None; n_rows] };
-    for (row, label) in labels.iter().enumerate() {
-        if let Some(value) = label.filter(|value| *value != 0.0 && *value != 1.0) {
-            return Err(DetectorError::BadLabel { row: row + 1, value });
-        }
-    }
-    let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
-    let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
-    // an empty cell of a CSV is no value
-    let twins: Vec<Option<String>> =
-        strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
-    if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
-        return Err(DetectorError::MismatchLabel { row: row + 1 });
-    }
-    let n_mismatched = twins.iter().flatten().count();
-    let n_labelled = (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none()).count();
-    if n_labelled == 0 {
-        return Err(DetectorError::NoLabels { n_rows });
-    }
-
-    let mut columns = Vec::with_capacity(features.len());
-    for feature in features {
-        if !has(table, feature) {
-            let known = feature_columns(table, catalogue);
-            return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
-        }
-        columns.push(table.numbers(feature)?);
-    }
-    let is_complete = |&row: &usize| labels[row].is_some() && columns.iter().all(|column| column[row].is_some());
-    let (usable, mismatched): (Vec<usize>, Vec<usize>) =
-        (0..n_rows).filter(is_complete).partition(|&row| twins[row].is_none());
-    if usable.is_empty() {
-        let lacking = |column: &Vec<Option<f64>>| {
-            (0..n_rows).filter(|&row| labels[row].is_some() && twins[row].is_none() && column[row].is_none()).count()
-        };
-        let mut missing: Vec<_> = features.iter().cloned().zip(columns.iter().map(lacking)).collect();
-        missing.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        return Err(DetectorError::NoCompleteRows { n_labelled, missing });
-    }
-
-    let group_name = |row: usize| match (&groups[row], &ids[row]) {
-        (Some(group), _) => group.clone(),
-        // a row without a group is one of its own; the prefix keeps ids and groups apart
-        (None, Some(id)) => format!("row {id}"),
-        (None, None) => format!("row {row}"),
-    };
-    let features_of = |chosen: &[usize]| {
-        Array2::from_shape_fn((chosen.len(), features.len()), |(i, j)| {
-            columns[j][chosen[i]].unwrap_or(f64::NAN) // present in complete rows
-        })
-    };
-    let row_groups = Groups::new(usable.iter().map(|&row| group_name(row)).collect());
-    let place_of_id: HashMap<&String, usize> =
-        usable.iter().enumerate().filter_map(|(place, &row)| Some((ids[row].as_ref()?, place))).collect();
-    // without its text's own row, which tells when it may train, it takes no part
-    let with_twin = |row: usize| Some((row, *place_of_id.get(twins[row].as_ref()?)?));
-    let (mismatched, twin): (Vec<usize>, Vec<usize>) = mismatched.into_iter().filter_map(with_twin).unzip();
-    let mismatched = Mismatched {
-        features: features_of(&mismatched),
-        twin,
-        group: mismatched.iter().map(|&row| row_groups.names.binary_search(&group_name(row)).ok()).collect(),
-        n_left_out: n_mismatched - mismatched.len(),
-    };
+    let cells = Cells::read(table, catalogue, features)?;
+    let (usable, mismatched) = cells.complete_rows(features)?;
+    let groups = Groups::new(usable.iter().map(|&row| cells.group_name(row)).collect());
+    let mismatched = cells.mismatched(mismatched, &usable, &groups);
     let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_, _>>()?;
-    let labels: Vec<bool> = usable.iter().map(|&row| labels[row] == Some(1.0)).collect();
+    let labels: Vec<bool> = usable.iter().map(|&row| cells.labels[row] == Some(1.0)).collect();
     Ok(LabelledRows {
-        generators: usable.iter().map(|&row| generators[row].clone()).collect(),
+        generators: usable.iter().map(|&row| cells.generators[row].clone()).collect(),
         by,
         mismatched,
-        n_unlabelled: n_rows - n_mismatched - n_labelled,
-        n_incomplete: n_labelled - usable.len(),
+        n_unlabelled: table.n_rows() - cells.n_mismatched() - cells.n_labelled(),
+        n_incomplete: cells.n_labelled() - usable.len(),
         ungrouped: !has(table, "group"),
-        ..LabelledRows::new(features.to_vec(), features_of(&usable), labels, row_groups)
+        ..LabelledRows::new(features.to_vec(), cells.features_of(&usable), labels, groups)
     })
+}
+
+/// What a table says of each of its rows; null where it says nothing.
+struct Cells {
+    /// 0 or 1.
+    labels: Vec<Option<f64>>,
+    ids: Vec<Option<String>>,
+    groups: Vec<Option<String>>,
+    generators: Vec<Option<String>>,
+    /// Of a text beside another change the id of its own row.
+    twins: Vec<Option<String>>,
+    /// One a chosen feature.
+    columns: Vec<Vec<Option<f64>>>,
+}
+
+impl Cells {
+    fn read(table: &Table, catalogue: &Catalogue, features: &[String]) -> Result<Self, DetectorError> {
+        let n_rows = table.n_rows();
+        let labels = if has(table, "label") { table.numbers("label")? } else { vec![None; n_rows] };
+        for (row, label) in labels.iter().enumerate() {
+            if let Some(value) = label.filter(|value| *value != 0.0 && *value != 1.0) {
+                return Err(DetectorError::BadLabel { row: row + 1, value });
+            }
+        }
+        let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
+        let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
+        // an empty cell of a CSV is no value
+        let twins: Vec<Option<String>> =
+            strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
+        if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
+            return Err(DetectorError::MismatchLabel { row: row + 1 });
+        }
+        let mut cells = Cells { labels, ids, groups, generators, twins, columns: Vec::with_capacity(features.len()) };
+        if cells.n_labelled() == 0 {
+            return Err(DetectorError::NoLabels { n_rows });
+        }
+        for feature in features {
+            if !has(table, feature) {
+                let known = feature_columns(table, catalogue);
+                return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
+            }
+            cells.columns.push(table.numbers(feature)?);
+        }
+        Ok(cells)
+    }
+
+    /// Whether a row is judged: it has a label and its text is about its change.
+    fn is_labelled(&self, row: usize) -> bool {
+        self.labels[row].is_some() && self.twins[row].is_none()
+    }
+
+    fn n_labelled(&self) -> usize {
+        (0..self.labels.len()).filter(|&row| self.is_labelled(row)).count()
+    }
+
+    fn n_mismatched(&self) -> usize {
+        self.twins.iter().flatten().count()
+    }
+
+    /// The rows with a label and every feature: those that are judged, and those that only train.
+    fn complete_rows(&self, features: &[String]) -> Result<(Vec<usize>, Vec<usize>), DetectorError> {
+        let n_rows = self.labels.len();
+        let is_complete =
+            |&row: &usize| self.labels[row].is_some() && self.columns.iter().all(|column| column[row].is_some());
+        let (usable, mismatched): (Vec<usize>, Vec<usize>) =
+            (0..n_rows).filter(is_complete).partition(|&row| self.twins[row].is_none());
+        if usable.is_empty() {
+            let lacking = |column: &Vec<Option<f64>>| {
+                (0..n_rows).filter(|&row| self.is_labelled(row) && column[row].is_none()).count()
+            };
+            let mut missing: Vec<_> = features.iter().cloned().zip(self.columns.iter().map(lacking)).collect();
+            missing.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            return Err(DetectorError::NoCompleteRows { n_labelled: self.n_labelled(), missing });
+        }
+        Ok((usable, mismatched))
+    }
+
+    fn group_name(&self, row: usize) -> String {
+        match (&self.groups[row], &self.ids[row]) {
+            (Some(group), _) => group.clone(),
+            // a row without a group is one of its own; the prefix keeps ids and groups apart
+            (None, Some(id)) => format!("row {id}"),
+            (None, None) => format!("row {row}"),
+        }
+    }
+
+    /// `[rows, F]` of complete rows.
+    fn features_of(&self, rows: &[usize]) -> Array2<f64> {
+        Array2::from_shape_fn((rows.len(), self.columns.len()), |(i, j)| {
+            self.columns[j][rows[i]].unwrap_or(f64::NAN) // present in complete rows
+        })
+    }
+
+    /// Those of the complete rows beside another change that can train.
+    fn mismatched(&self, rows: Vec<usize>, usable: &[usize], groups: &Groups) -> Mismatched {
+        let place_of_id: HashMap<&String, usize> =
+            usable.iter().enumerate().filter_map(|(place, &row)| Some((self.ids[row].as_ref()?, place))).collect();
+        // without its text's own row, which tells when it may train, it takes no part
+        let with_twin = |row: usize| Some((row, *place_of_id.get(self.twins[row].as_ref()?)?));
+        let (rows, twin): (Vec<usize>, Vec<usize>) = rows.into_iter().filter_map(with_twin).unzip();
+        Mismatched {
+            features: self.features_of(&rows),
+            twin,
+            group: rows.iter().map(|&row| groups.names.binary_search(&self.group_name(row)).ok()).collect(),
+            n_left_out: self.n_mismatched() - rows.len(),
+        }
+    }
 }
 
 /// A column's values in the usable rows.
@@ -359,9 +418,9 @@ fn by_column(table: &Table, column: &str, usable: &[usize]) -> Result<(String, V
     let mut distinct: Vec<&Option<String>> = values.iter().collect();
     distinct.sort_unstable();
     distinct.dedup();
-    if distinct.len() > MOST_VALUES {
+    if distinct.len() > MAX_VALUES {
         let error =
-            DetectorError::ByTooManyValues { column: column.to_owned(), n_values: distinct.len(), most: MOST_VALUES };
+            DetectorError::ByTooManyValues { column: column.to_owned(), n_values: distinct.len(), most: MAX_VALUES };
         return Err(error.into());
     }
     Ok((column.to_owned(), values))

@@ -215,7 +215,7 @@ fn both_balances_point_the_same_way() {
             rows.labels[row] = flip;
         }
         let fit = fit(&rows);
-        let coefficients: Vec<f64> = fit.detector.features.iter().map(|f| f.coefficient).collect();
+        let coefficients = &fit.detector.regression().coefficients;
         assert!(coefficients[0] > 0.2 && coefficients[1] < -0.2, "{coefficients:?}");
         assert!(fit.detector.predict(&[3.0, -0.03, 0.0]) > fit.detector.predict(&[-3.0, 0.03, 0.0]));
     }
@@ -407,11 +407,16 @@ fn a_detector_of_trees_keeps_them_beside_the_coefficients_that_explain() {
     let logistic = of(Learner::Logistic);
     let path = Path::new("d.json");
     assert!(logistic.trees().is_none());
-    let mut files = Vec::new();
+    let refused = |value: &Value, needle: &str| match Detector::from_json(&value.to_string(), path) {
+        Err(DetectorError::Content { what, .. }) => assert!(what.contains(needle), "{what}"),
+        other => panic!("expected Content, got {other:?}"),
+    };
+    let of_logistic: Value = serde_json::from_str(&logistic.to_json()).unwrap();
+    assert_eq!((&of_logistic["model"]["kind"], of_logistic.get("regression")), (&"logistic".into(), None));
     for learner in [Learner::Boosted, Learner::Forest] {
-        let (detector, key) = (of(learner), learner.to_string());
+        let (detector, kind) = (of(learner), learner.to_string());
         assert_eq!((&detector.features, detector.learner()), (&logistic.features, learner));
-        assert!(!logistic.to_json().contains(&format!("\"{key}\"")));
+        assert_eq!(detector.regression(), logistic.regression());
         let read = Detector::from_json(&detector.to_json(), path).unwrap();
         assert_eq!(read, detector);
         assert_eq!(of(learner).to_json(), detector.to_json());
@@ -421,18 +426,59 @@ fn a_detector_of_trees_keeps_them_beside_the_coefficients_that_explain() {
             assert!((0.0..=1.0).contains(&detector.predict(&row)));
         }
         assert!(rows.features.outer_iter().any(|row| differs(&row.to_vec())));
-        let mut value: Value = serde_json::from_str(&detector.to_json()).unwrap();
-        files.push((key.clone(), value[&key].clone()));
-        value[&key]["trees"][0]["left"][0] = 0.into();
-        match Detector::from_json(&value.to_string(), path) {
-            Err(DetectorError::Content { what, .. }) => assert!(what.contains(&format!("{key}.trees[0]")), "{what}"),
-            other => panic!("expected Content, got {other:?}"),
+        let whole: Value = serde_json::from_str(&detector.to_json()).unwrap();
+        assert_eq!(whole["model"]["kind"], kind.as_str());
+        let mut value = whole.clone();
+        value["model"]["trees"][0]["left"][0] = 0.into();
+        refused(&value, &format!("`model`, {kind}: `trees[0]`"));
+        let mut value = whole.clone();
+        value.as_object_mut().unwrap().remove("regression");
+        refused(&value, "no `regression` beside a model of kind");
+        let mut value = whole.clone();
+        value["regression"]["coefficients"] = vec![0.0].into();
+        refused(&value, "`regression`: a regression of [3, 3, 1] numbers");
+        let mut value = of_logistic.clone();
+        value["regression"] = whole["regression"].clone();
+        refused(&value, "a `regression` beside a model that is one");
+    }
+}
+
+// ---- files of the first schema ----
+
+/// Files that the last version of the first schema wrote, and what it said by them of some rows.
+#[test]
+fn files_of_the_first_schema_say_what_they_said_when_they_were_written() {
+    let file = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/detectors");
+        std::fs::read_to_string(folder.join(format!("schema1_{name}.json"))).unwrap()
+    };
+    let recorded: Value = serde_json::from_str(&file("predictions")).unwrap();
+    let rows: Vec<Vec<f64>> = recorded["rows"].as_array().unwrap().iter().map(numbers).collect();
+    let path = Path::new("d.json");
+    for learner in Learner::NAMES {
+        let (want, text) = (&recorded[learner], file(learner));
+        let first = Detector::from_json(&text, path).unwrap();
+        assert_eq!((first.learner().name(), first.sha256()), (*learner, want["sha256"].as_str().unwrap()));
+        // written in the present schema it is another file of the same detector
+        let second = Detector::from_json(&first.to_json(), path).unwrap();
+        assert_ne!(second.sha256(), first.sha256());
+        assert_eq!(second.to_json(), first.to_json());
+        for detector in [&first, &second] {
+            let of = |f: &dyn Fn(&[f64]) -> f64| rows.iter().map(|row| f(row)).collect::<Vec<f64>>();
+            assert_close(learner, &of(&|row| detector.predict(row)), &numbers(&want["predictions"]), 1e-12);
+            assert_close(learner, &of(&|row| detector.probability(row)), &numbers(&want["probabilities"]), 1e-12);
+            let at_means = want["log_odds_at_means"].as_f64().unwrap();
+            assert_close(learner, &[detector.log_odds_at_means()], &[at_means], 1e-12);
+            for (row, want) in rows.iter().zip(want["contributions"].as_array().unwrap()) {
+                assert_close(learner, &detector.contributions(row), &numbers(want), 1e-12);
+            }
         }
+        // its hash is that of the file as it was written
+        let changed = text.replacen("\"threshold\":0.", "\"threshold\":0.1", 1);
+        assert!(changed != text && matches!(Detector::from_json(&changed, path), Err(DetectorError::Content { .. })));
     }
-    let mut both: Value = serde_json::from_str(&logistic.to_json()).unwrap();
-    for (key, trees) in files {
-        both[key] = trees;
-    }
+    let mut both: Value = serde_json::from_str(&file("forest")).unwrap();
+    both["boosted"] = both["forest"].clone();
     match Detector::from_json(&both.to_string(), path) {
         Err(DetectorError::Content { what, .. }) => assert!(what.contains("both `boosted` and `forest`"), "{what}"),
         other => panic!("expected Content, got {other:?}"),
@@ -454,15 +500,19 @@ fn a_changed_detector_file_is_refused() {
         other => panic!("expected Content, got {other:?}"),
     };
     content(change(&|v| v["threshold"] = 0.1.into()), "sha256");
-    content(change(&|v| v["features"][0]["coefficient"] = 0.5.into()), "sha256");
+    content(change(&|v| v["model"]["coefficients"][0] = 0.5.into()), "sha256");
     content(change(&|v| v["features"][0]["scale"] = 0.0.into()), "scale 0");
     content(change(&|v| v["features"][1]["name"] = "up@m".into()), "twice");
     content(change(&|v| v["features"] = Value::Array(vec![])), "empty");
     content(change(&|v| v["training"]["groups"] = Value::Array(vec![])), "0 entries, expected 40");
-    assert!(matches!(change(&|v| v["schema_version"] = 2.into()), DetectorError::Version { got: 2, .. }));
+    assert!(matches!(change(&|v| v["schema_version"] = 3.into()), DetectorError::Version { got: 3, .. }));
     assert!(matches!(change(&|v| v["surprise"] = 2.into()), DetectorError::Syntax { .. }));
-    assert!(matches!(change(&|v| v["intercept"] = Value::Null), DetectorError::Syntax { .. }));
-    assert!(matches!(change(&|v| drop(v.as_object_mut().unwrap().remove("l2"))), DetectorError::Syntax { .. }));
+    assert!(matches!(change(&|v| v["model"]["surprise"] = 2.into()), DetectorError::Syntax { .. }));
+    assert!(matches!(change(&|v| v["model"]["kind"] = "oracle".into()), DetectorError::Syntax { .. }));
+    assert!(matches!(change(&|v| v["model"]["intercept"] = Value::Null), DetectorError::Syntax { .. }));
+    let without_penalty = change(&|v| drop(v["model"].as_object_mut().unwrap().remove("l2")));
+    assert!(matches!(without_penalty, DetectorError::Syntax { .. }));
+    content(change(&|v| v["model"]["scale"][0] = 0.0.into()), "scale 0");
     let huge = text.replacen("\"intercept\": ", "\"intercept\": 1e999, \"x\": ", 1);
     assert!(matches!(Detector::from_json(&huge, path), Err(DetectorError::Syntax { .. })));
     assert!(matches!(Detector::from_json(&text[..text.len() / 2], path), Err(DetectorError::Syntax { .. })));

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::{figures::describe, statistics};
 use veridiff_detector::{
-    Direction, Evaluation, Figure, Fit, Interval, Learner, MeanFigure, PredictorEvaluation, PredictorKind, Trees,
+    Direction, Evaluation, Figure, Fit, Interval, Learner, MeanFigure, Model, PredictorEvaluation, PredictorKind,
+    Regression, Trees,
 };
 use veridiff_text::{named, printable::printable};
 
@@ -459,9 +460,9 @@ pub fn fit_page(fit: &Fit, format: Format) -> String {
                 return String::from("feature,mean,scale,gain\n") + &lines.collect::<String>();
             }
             let mut csv = String::from("feature,mean,scale,coefficient,odds_ratio\n");
-            for f in &fit.detector.features {
-                let odds = f.coefficient.exp();
-                let _ = writeln!(csv, "{},{},{},{},{odds}", csv_quoted(&f.name), f.mean, f.scale, f.coefficient);
+            for (f, coefficient) in fit.detector.features.iter().zip(&fit.detector.regression().coefficients) {
+                let odds = coefficient.exp();
+                let _ = writeln!(csv, "{},{},{},{coefficient},{odds}", csv_quoted(&f.name), f.mean, f.scale);
             }
             csv
         }
@@ -492,16 +493,17 @@ fn coefficient_grid(fit: &Fit) -> Grid {
     let detector = &fit.detector;
     let (title, scorer) = fit_title(fit);
     let mut grid = Grid::new(title, &["feature", "mean", "sd", "coefficient", "odds ratio per sd"]);
-    for feature in &detector.features {
+    let regression = detector.regression();
+    for (feature, coefficient) in detector.features.iter().zip(&regression.coefficients) {
         grid.push(vec![
             short(&feature.name, scorer).to_owned(),
             number(feature.mean),
             number(feature.scale),
-            format!("{:+.4}", feature.coefficient),
-            number(feature.coefficient.exp()),
+            format!("{coefficient:+.4}"),
+            number(coefficient.exp()),
         ]);
     }
-    grid.push(vec!["(intercept)".into(), String::new(), String::new(), format!("{:+.4}", detector.intercept)]);
+    grid.push(vec!["(intercept)".into(), String::new(), String::new(), format!("{:+.4}", regression.intercept)]);
     grid
 }
 
@@ -512,9 +514,11 @@ fn fit_summary(fit: &Fit) -> String {
         0 => String::new(),
         _ => format!("; left out: {} without label, {} without a feature", fit.n_unlabelled, fit.n_incomplete),
     };
-    let learner = match detector.trees() {
-        Some(_) => format!("learner           {}", describe::learner(detector.learner())),
-        None => format!("converged         {} (L2 {})", if detector.converged { "yes" } else { "no" }, detector.l2),
+    let learner = match detector.model() {
+        Model::Logistic(Regression { converged, l2, .. }) => {
+            format!("converged         {} (L2 {l2})", if *converged { "yes" } else { "no" })
+        }
+        model => format!("learner           {}", describe::learner(model.learner())),
     };
     let mut text = format!(
         "rows              {}, {} hallucinated, {} groups{left_out}\n\

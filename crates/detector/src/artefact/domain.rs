@@ -12,7 +12,7 @@ const KINDS: [&str; 2] = ["language", "generator"];
 /// Columns whose least and largest values are kept, of whatever model: lengths.
 const LENGTHS: [&str; 2] = ["n_prompt_tokens@", "n_response_tokens@"];
 /// A column with more values tells no kinds apart.
-const MOST_VALUES: usize = 50;
+const MAX_VALUES: usize = 50;
 
 /// Kinds and lengths of the training rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl Domain {
                     cells.into_iter().enumerate().filter_map(|(row, cell)| cell.filter(|_| counts(row))).collect();
                 values.sort_unstable();
                 values.dedup();
-                if (1..=MOST_VALUES).contains(&values.len()) {
+                if (1..=MAX_VALUES).contains(&values.len()) {
                     domain.kinds.insert(column.to_owned(), values);
                 }
             } else if LENGTHS.iter().any(|prefix| column.starts_with(prefix)) {

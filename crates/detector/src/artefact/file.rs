@@ -5,58 +5,42 @@ use std::{
     path::Path,
 };
 
-use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::{
-    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, DetectorError, Domain, EvalSettings,
-    Figure, LabelledRows, Learner, Logistic, Operation, Trees, Verdict,
-    artefact::recalibration::calibrated_out_of_fold,
-    best_threshold, calibration,
-    evaluation::evaluate::fold_notes,
-    evaluation::predictions::{Predictor, out_of_fold},
-    fit_logistic, roc_auc, sigmoid,
-    statistics::quantiles::quantiles,
-};
 use veridiff_table::files;
 
-/// The version of the detector file's schema that this program writes and reads.
-pub const SCHEMA_VERSION: u32 = 1;
+use crate::{
+    Calibration, Decision, DetectorError, Domain, LabelledRows, Learner, Model, Predict, Regression, Trees, Verdict,
+    artefact::first_schema::{self, FirstSchema},
+};
 
-/// A logistic regression over named features, with its threshold and what it was trained on.
-///
-/// P(hallucinated) = sigmoid(intercept + Σ coefficient · (value − mean) / scale), unless there are trees: then it is the sigmoid of
-/// their sum.
+/// The version of the detector file's schema that this program writes. It reads this one and the first.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// A model over named features, with its calibration, the thresholds of its verdicts, and what it was trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detector {
     /// [`SCHEMA_VERSION`].
     schema_version: u32,
-    /// SHA-256, in hex, of this file's content with this field empty, written without white space.
+    /// SHA-256, in hex, of the content of the file that it was read from or belongs in, with this field empty, written without
+    /// white space.
     sha256: String,
     /// The features in the order in which [`Detector::predict`] takes them.
     pub features: Vec<Feature>,
-    /// Log-odds when every feature is at its training mean.
-    pub intercept: f64,
+    /// What decides.
+    model: Model,
+    /// A plain logistic regression on the same rows, to be shown beside a model of another kind; absent where the model is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    regression: Option<Regression>,
     /// Probability from which a row is called hallucinated: the most accurate one on out-of-fold predictions.
     pub threshold: f64,
-    /// From the regression's probability to a calibrated one; absent where it is taken as it is.
+    /// From the model's probability to a calibrated one; absent where it is taken as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
     /// Where calibrated probabilities become verdicts; absent in files of older versions, which have the threshold alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// L2 penalty of the fit; see [`fit_logistic`].
-    pub l2: f64,
-    /// Whether the fit reached its optimum.
-    pub converged: bool,
-    /// Boosted trees that decide in place of the coefficients, which then are those of logistic regression on the same rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    boosted: Option<Trees>,
-    /// The same of extremely randomised trees.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    forest: Option<Trees>,
     /// What it was trained on.
     pub training: Training,
 }
@@ -71,9 +55,8 @@ pub struct Feature {
     pub mean: f64,
     /// Standard deviation over the training rows; 1 if the feature did not vary.
     pub scale: f64,
-    /// Log-odds per standard deviation; positive speaks for hallucinated.
-    pub coefficient: f64,
-    /// Its quantiles over the training rows, see [`quantiles`]; empty in files of programs that did not keep them.
+    /// Its quantiles over the training rows, see [`quantiles`](crate::quantiles); empty in files of programs that did not keep
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<f64>,
 }
@@ -113,177 +96,14 @@ pub struct Training {
     pub groups: Vec<String>,
 }
 
-/// How a detector is fitted, and what is written down about its rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FitSettings {
-    /// Penalty, folds, seed, intervals.
-    pub eval: EvalSettings,
-    /// The `--where` clauses that chose the rows.
-    pub where_clauses: Vec<String>,
-    /// The feature table's metadata.
-    pub table: BTreeMap<String, String>,
-    /// Kinds and lengths of its rows.
-    pub domain: Domain,
-    /// How its probabilities are calibrated.
-    pub calibration: CalibrationMethod,
-    /// How its verdicts are reached.
-    pub rule: DecisionRule,
-}
+const SERIALISES: &str = "names, numbers and maps of strings always serialise";
 
-impl FitSettings {
-    /// All rows of a table, Platt's calibration and the most accurate threshold.
-    pub fn new(eval: EvalSettings, table: BTreeMap<String, String>) -> Self {
-        FitSettings {
-            eval,
-            where_clauses: Vec::new(),
-            table,
-            domain: Domain::default(),
-            calibration: CalibrationMethod::default(),
-            rule: DecisionRule::default(),
-        }
-    }
-}
-
-/// A fitted detector with the figures that judge it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Fit {
-    /// The detector, fitted on all rows.
-    pub detector: Detector,
-    /// ROC-AUC on the rows it was fitted on: flattering.
-    pub auc_in_sample: Option<f64>,
-    /// Figures from models that did not see the rows they scored, each with its own training folds' threshold.
-    pub out_of_fold: Figure,
-    /// How far calibrated probabilities can be taken at their word, on rows that neither learner nor calibration saw.
-    pub calibrated: Option<CalibrationFigure>,
-    /// What the verdicts are worth, each fold's with thresholds of the others.
-    pub operation: Operation,
-    /// Rows left out for want of a label.
-    pub n_unlabelled: usize,
-    /// Labelled rows left out for want of a chosen feature.
-    pub n_incomplete: usize,
-    /// What a reader of the figures should know.
-    pub notes: Vec<String>,
-}
-
-/// Fits a detector to all rows, with a threshold and figures from cross-validation.
-///
-/// # Errors
-/// [`DetectorError::OneClass`], [`DetectorError::TooFewRows`], [`DetectorError::TooFewGroups`],
-/// [`DetectorError::NoFeatures`] without features, and those of [`fit_logistic`].
-pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, DetectorError> {
-    let n_features = rows.feature_names.len();
-    if n_features == 0 {
-        return Err(DetectorError::NoFeatures { columns: Vec::new() });
-    }
-    let n_positive = rows.n_positive();
-    if n_positive == 0 || n_positive == rows.len() {
-        return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: rows.len() });
-    }
-    if rows.len() < n_features {
-        return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
-    }
-    let FitSettings { eval, where_clauses, table, domain, calibration: method, rule } = settings;
-    let folds = crate::grouped_folds(&rows.labels, &rows.groups, eval.n_folds, eval.bootstrap.seed)?;
-    let (all, every): (Vec<usize>, Vec<usize>) = ((0..n_features).collect(), (0..rows.len()).collect());
-    let (features, labels) = rows.training(&all, &every, &[]);
-    let fitted = fit_logistic(features.view(), &labels, eval.l2)?;
-    let trees = eval.learner.grow(features.view(), &labels, eval.bootstrap.seed)?;
-    let predict = |row: &[f64]| trees.as_ref().map_or_else(|| fitted.predict(row), |trees| trees.predict(row));
-    let in_sample: Vec<f64> = rows.features.axis_iter(Axis(0)).map(|row| predict(&row.to_vec())).collect();
-    let auc_in_sample = roc_auc(&in_sample, &rows.labels);
-    let held_out = out_of_fold(rows, Predictor::Combination(&all), &folds, eval)?;
-    let out_of_fold = held_out.figure(rows, eval.bootstrap);
-
-    let mut notes = notes(rows, &fitted);
-    notes.extend(fold_notes(rows, &folds, eval.n_folds));
-    let threshold = match best_threshold(&held_out.scores, &held_out.labels(rows)) {
-        Some(threshold) => threshold.value,
-        None => {
-            notes.push("no row has an out-of-fold prediction, so the threshold is the best one in sample".into());
-            best_threshold(&in_sample, &rows.labels).map_or(0.5, |threshold| threshold.value)
-        }
-    };
-    let fitted_calibration = Calibration::fit(method, &held_out.scores, &held_out.labels(rows));
-    let probabilities = calibrated_out_of_fold(rows, &all, &held_out, method, &folds, eval)?;
-    let tested_labels = held_out.labels(rows);
-    let tested_folds: Vec<usize> = held_out.rows.iter().map(|&row| folds[row]).collect();
-    let decision = Decision::choose(rule, &probabilities, &tested_labels);
-    let operation = Operation::out_of_fold(rule, (&probabilities, &tested_labels), &tested_folds, eval.n_folds);
-    if decision.unsupported_from > 1.0 {
-        notes.push(format!("warning: no threshold reaches `{rule}`, so no text will be called unsupported"));
-    }
-    let mut groups: Vec<String> = rows.groups.names.iter().map(|name| fingerprint(name)).collect();
-    groups.sort_unstable();
-    let Logistic { scaling, coefficients, intercept, l2, converged, .. } = fitted;
-    let features = rows
-        .feature_names
-        .iter()
-        .zip(rows.features.axis_iter(Axis(1)))
-        .zip(scaling.mean.iter().zip(&scaling.scale))
-        .zip(&coefficients)
-        .map(|(((name, column), (&mean, &scale)), &coefficient)| {
-            let quantiles = quantiles(&column.to_vec());
-            Feature { name: name.clone(), mean, scale, coefficient, quantiles }
-        })
-        .collect();
-    let (boosted, forest) = if eval.learner == Learner::Forest { (None, trees) } else { (trees, None) };
-    let mut detector = Detector {
-        schema_version: SCHEMA_VERSION,
-        sha256: String::new(),
-        features,
-        intercept,
-        threshold,
-        calibration: fitted_calibration,
-        decision: Some(decision),
-        l2,
-        converged,
-        boosted,
-        forest,
-        training: Training {
-            program: concat!("veridiff", " ", env!("CARGO_PKG_VERSION")).to_owned(),
-            n_rows: rows.len(),
-            n_positive,
-            n_groups: rows.groups.names.len(),
-            n_mismatched: rows.mismatched.len(),
-            where_clauses,
-            n_folds: eval.n_folds,
-            seed: eval.bootstrap.seed,
-            auc_in_sample,
-            auc_out_of_fold: out_of_fold.auc,
-            table,
-            domain,
-            groups,
-        },
-    };
-    detector.sha256 = detector.content_hash();
-    let (n_unlabelled, n_incomplete) = (rows.n_unlabelled, rows.n_incomplete);
-    let calibrated = calibration(&probabilities, &tested_labels);
-    Ok(Fit { detector, auc_in_sample, out_of_fold, calibrated, operation, n_unlabelled, n_incomplete, notes })
-}
-
-fn notes(rows: &LabelledRows, fitted: &Logistic) -> Vec<String> {
-    let mut notes = Vec::new();
-    for &column in &fitted.scaling.constant {
-        notes.push(format!("`{}` has the same value in every row and gets no weight", rows.feature_names[column]));
-    }
-    if !fitted.converged {
-        notes.push(format!(
-            "warning: the fit did not converge (largest gradient {:.1e} per row); raise --l2 or choose fewer features",
-            fitted.gradient
-        ));
-    }
-    notes.extend(rows.mismatched.note());
-    if rows.ungrouped {
-        notes.push("the table has no `group` column, so every row is a group of its own".into());
-    }
-    notes
-}
-
-fn is_zero(n: &usize) -> bool {
+pub(crate) fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-fn fingerprint(group: &str) -> String {
+/// What tells a group's name without repeating it.
+pub(crate) fn fingerprint(group: &str) -> String {
     hex(&Sha256::digest(group)[..8])
 }
 
@@ -291,14 +111,37 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Feature {
-    /// What a value adds to a regression's log-odds, against a row with the training mean.
-    pub fn contribution(&self, value: f64) -> f64 {
-        self.coefficient * ((value - self.mean) / self.scale)
-    }
-}
-
 impl Detector {
+    /// One with the hash that its content has.
+    pub(crate) fn new(
+        features: Vec<Feature>,
+        model: Model,
+        regression: Option<Regression>,
+        threshold: f64,
+        calibration: Option<Calibration>,
+        decision: Option<Decision>,
+        training: Training,
+    ) -> Self {
+        let (schema_version, sha256) = (SCHEMA_VERSION, String::new());
+        let detector = Detector {
+            schema_version,
+            sha256,
+            features,
+            model,
+            regression,
+            threshold,
+            calibration,
+            decision,
+            training,
+        };
+        let hash = detector.content_hash();
+        detector.with_hash(hash)
+    }
+
+    pub(crate) fn with_hash(self, sha256: String) -> Self {
+        Detector { sha256, ..self }
+    }
+
     /// The first 12 hex digits of its [hash](Detector::sha256).
     pub fn id(&self) -> &str {
         self.sha256.get(..12).unwrap_or(&self.sha256)
@@ -314,18 +157,27 @@ impl Detector {
         self.features.iter().map(|feature| feature.name.clone()).collect()
     }
 
-    /// How it learnt.
-    pub fn learner(&self) -> Learner {
-        match (&self.boosted, &self.forest) {
-            (Some(_), _) => Learner::Boosted,
-            (None, Some(_)) => Learner::Forest,
-            (None, None) => Learner::Logistic,
-        }
+    /// What decides, before calibration.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
-    /// The trees that decide, unless the coefficients do.
+    /// How it learnt.
+    pub fn learner(&self) -> Learner {
+        self.model.learner()
+    }
+
+    /// The trees that decide, if trees do.
     pub fn trees(&self) -> Option<&Trees> {
-        self.boosted.as_ref().or(self.forest.as_ref())
+        self.model.trees()
+    }
+
+    /// The plain logistic regression: what decides, or what was fitted to the same rows beside it.
+    pub fn regression(&self) -> &Regression {
+        match (&self.model, &self.regression) {
+            (Model::Logistic(regression), _) | (_, Some(regression)) => regression,
+            (_, None) => unreachable!("a detector without either is not made, and a file of one is refused"),
+        }
     }
 
     /// The probability, 0 to 1, that a row with these feature values is hallucinated; NaN if a value is NaN.
@@ -334,11 +186,7 @@ impl Detector {
     /// If there is not one value per feature.
     pub fn predict(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.features.len(), "one value per feature");
-        if let Some(trees) = self.trees() {
-            return trees.predict(values);
-        }
-        let weighted = self.features.iter().zip(values).map(|(f, value)| f.contribution(*value));
-        sigmoid(self.intercept + weighted.sum::<f64>())
+        self.model.predict(values)
     }
 
     /// The calibrated probability, 0 to 1, that a row with these feature values is hallucinated; NaN if a value is NaN.
@@ -368,9 +216,10 @@ impl Detector {
         rows.groups.of_row.iter().filter(|group| seen[**group]).count()
     }
 
-    /// The file's content.
+    /// The content of its file, in the present schema. The file of one that was read in the first schema has a hash of its own.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("names, numbers and maps of strings always serialise");
+        let content = Detector { sha256: self.content_hash(), ..self.clone() };
+        let mut text = serde_json::to_string_pretty(&content).expect(SERIALISES);
         text.push('\n');
         text
     }
@@ -382,16 +231,27 @@ impl Detector {
     /// [`DetectorError::Content`] when the content contradicts itself or its hash.
     pub fn from_json(text: &str, path: &Path) -> Result<Self, DetectorError> {
         let syntax = |source| DetectorError::Syntax { path: path.to_owned(), source };
+        let content = |what| DetectorError::Content { path: path.to_owned(), what };
         // The version comes first: another one may well have other fields.
         let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
-        if let Some(got) = value.get("schema_version").and_then(serde_json::Value::as_u64)
-            && got != u64::from(SCHEMA_VERSION)
-        {
-            return Err(DetectorError::Version { path: path.to_owned(), got });
-        }
-        let detector: Detector = serde_json::from_str(text).map_err(syntax)?;
-        match detector.fault() {
-            Some(what) => Err(DetectorError::Content { path: path.to_owned(), what }),
+        let version = value.get("schema_version").and_then(serde_json::Value::as_u64);
+        let (detector, hash) = match version {
+            Some(first_schema::VERSION) => {
+                let first: FirstSchema = serde_json::from_str(text).map_err(syntax)?;
+                let hash = first.content_hash();
+                (Detector::try_from(first).map_err(content)?, hash)
+            }
+            Some(got) if got != u64::from(SCHEMA_VERSION) => {
+                return Err(DetectorError::Version { path: path.to_owned(), got });
+            }
+            _ => {
+                let detector: Detector = serde_json::from_str(text).map_err(syntax)?;
+                let hash = detector.content_hash();
+                (detector, hash)
+            }
+        };
+        match detector.fault(&hash) {
+            Some(what) => Err(content(what)),
             None => Ok(detector),
         }
     }
@@ -414,19 +274,31 @@ impl Detector {
         files::write(path, self.to_json()).map_err(|source| DetectorError::Write { path: path.to_owned(), source })
     }
 
-    fn content_hash(&self) -> String {
-        let content = Detector { sha256: String::new(), ..self.clone() };
-        let text = serde_json::to_string(&content).expect("names, numbers and maps of strings always serialise");
-        hex(&Sha256::digest(text))
+    pub(crate) fn content_hash(&self) -> String {
+        hash_of(&Detector { sha256: String::new(), ..self.clone() })
     }
 
-    /// What is wrong with its content, if anything.
-    fn fault(&self) -> Option<String> {
+    /// What is wrong with its content, which has this hash, if anything.
+    fn fault(&self, hash: &str) -> Option<String> {
+        let of_calibration = || self.calibration.as_ref().and_then(Calibration::fault);
+        let of_decision = || self.decision.as_ref().and_then(Decision::fault);
+        self.features_fault()
+            .or_else(|| self.model_fault())
+            .or_else(of_calibration)
+            .or_else(of_decision)
+            .or_else(|| self.training.fault())
+            .or_else(|| {
+                let said = &self.sha256;
+                (hash != said).then(|| format!("the content's sha256 is {hash}, the file says {said}"))
+            })
+    }
+
+    fn features_fault(&self) -> Option<String> {
         if self.features.is_empty() {
             return Some("`features` is empty".into());
         }
         let mut names = BTreeSet::new();
-        for Feature { name, scale, quantiles, .. } in &self.features {
+        for Feature { name, mean, scale, quantiles } in &self.features {
             if !names.insert(name) {
                 return Some(format!("feature `{name}` occurs twice"));
             }
@@ -436,30 +308,37 @@ impl Detector {
             if !(quantiles.is_empty() || quantiles.len() > 1 && quantiles.is_sorted()) {
                 return Some(format!("the quantiles of feature `{name}` do not ascend"));
             }
+            if ![mean, scale].into_iter().chain(quantiles).all(|number| number.is_finite()) {
+                return Some(format!("a number of feature `{name}` is not finite"));
+            }
         }
-        let numbers =
-            self.features.iter().flat_map(|f| [&f.mean, &f.scale, &f.coefficient].into_iter().chain(&f.quantiles));
-        if !numbers.chain([&self.intercept, &self.threshold, &self.l2]).all(|number| number.is_finite()) {
-            return Some("a number is not finite".into());
-        }
-        let calibration = self.calibration.as_ref().and_then(Calibration::fault);
-        if let Some(fault) = calibration.or_else(|| self.decision.as_ref().and_then(Decision::fault)) {
-            return Some(fault);
-        }
-        if self.boosted.is_some() && self.forest.is_some() {
-            return Some("it has both `boosted` and `forest`".into());
-        }
-        let learner = self.learner().to_string();
-        if let Some(what) = self.trees().and_then(|trees| trees.fault(&learner, self.features.len())) {
-            return Some(what);
-        }
-        if self.training.groups.len() != self.training.n_groups {
-            let (got, want) = (self.training.groups.len(), self.training.n_groups);
-            return Some(format!("`training.groups` has {got} entries, expected {want}"));
-        }
-        let hash = self.content_hash();
-        (hash != self.sha256).then(|| format!("the content's sha256 is {hash}, the file says {}", self.sha256))
+        (!self.threshold.is_finite()).then(|| format!("the threshold is {}", self.threshold))
     }
+
+    fn model_fault(&self) -> Option<String> {
+        let n_features = self.features.len();
+        if let Some(what) = self.model.fault(n_features) {
+            return Some(format!("`model`, {}: {what}", self.learner()));
+        }
+        match (&self.model, &self.regression) {
+            (Model::Logistic(_), Some(_)) => Some("it has a `regression` beside a model that is one".into()),
+            (Model::Logistic(_), None) => None,
+            (_, None) => Some(format!("it has no `regression` beside a model of kind {}", self.learner())),
+            (_, Some(regression)) => regression.fault(n_features).map(|what| format!("`regression`: {what}")),
+        }
+    }
+}
+
+impl Training {
+    fn fault(&self) -> Option<String> {
+        let (got, want) = (self.groups.len(), self.n_groups);
+        (got != want).then(|| format!("`training.groups` has {got} entries, expected {want}"))
+    }
+}
+
+/// SHA-256, in hex, of what a value serialises to without white space.
+pub(crate) fn hash_of(content: &impl Serialize) -> String {
+    hex(&Sha256::digest(serde_json::to_string(content).expect(SERIALISES)))
 }
 
 #[cfg(test)]
@@ -467,7 +346,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::{Bootstrap, DEFAULT_L2, Groups};
+    use crate::{Bootstrap, DEFAULT_L2, EvalSettings, FitSettings, Groups, fit_detector, sigmoid};
 
     #[test]
     fn quantiles_are_kept_and_files_without_them_still_load() {
@@ -489,7 +368,7 @@ mod tests {
         assert_eq!((quantiles.len(), quantiles[0], quantiles[50], quantiles[100]), (101, 0.0, 19.5, 39.0));
         assert_eq!(Detector::from_json(&detector.to_json(), path).unwrap(), detector);
         // the contributions are what the probability is made of
-        let log_odds = detector.intercept + detector.features[0].contribution(7.0);
+        let log_odds = detector.log_odds_at_means() + detector.contribution_alone(0, 7.0).unwrap();
         assert!((sigmoid(log_odds) - detector.predict(&[7.0])).abs() < 1e-15);
 
         detector.features[0].quantiles.clear();

@@ -2,7 +2,9 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `file.rs` | the detector, how it is fitted, and its file |
+//! | `fit.rs` | how it is fitted |
+//! | `file.rs` | the detector and its file |
+//! | `first_schema.rs` | files as they were before models were tagged |
 //! | `recalibration.rs` | a learner's scores as calibrated probabilities |
 //! | `decision.rs` | calibrated probabilities as verdicts, with a band that abstains |
 //! | `contributions.rs` | what each feature adds to a verdict |
@@ -14,6 +16,8 @@ pub(crate) mod contributions;
 pub(crate) mod decision;
 pub(crate) mod domain;
 pub(crate) mod file;
+pub(crate) mod first_schema;
+pub(crate) mod fit;
 pub(crate) mod provenance;
 pub(crate) mod recalibration;
 pub mod shipped;

@@ -8,6 +8,7 @@ use crate::{
     DetectorError, EvalSettings, LabelledRows,
     evaluation::predictions::{Predictions, Predictor, pool},
     learners::logistic::logit,
+    learners::newton::{Objective, newton},
     sigmoid,
 };
 
@@ -46,13 +47,13 @@ pub enum Calibration {
 }
 
 /// Newton steps after which Platt's fit is given up; it takes about five.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 /// Log-odds beyond which a probability says nothing more; keeps a learner's 0 and 1 finite.
-const MOST_LOG_ODDS: f64 = 30.0;
+const MAX_LOG_ODDS: f64 = 30.0;
 
 fn bounded_logit(p: f64) -> f64 {
-    logit(p).clamp(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+    logit(p).clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
 }
 
 impl Calibration {
@@ -117,6 +118,60 @@ impl Calibration {
     }
 }
 
+/// The loss of `sigmoid(slope · x + intercept)` against targets from 0 to 1.
+struct SigmoidFit {
+    x: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+/// A slope and an intercept with their loss.
+struct Line {
+    slope: f64,
+    intercept: f64,
+    loss: f64,
+}
+
+impl SigmoidFit {
+    fn at(&self, slope: f64, intercept: f64) -> Line {
+        // −ln likelihood, stable for any log-odds z: ln(1 + e^z) − t z
+        let of_row = |(x, t): (&f64, &f64)| {
+            let z = slope * x + intercept;
+            z.max(0.0) + (-z.abs()).exp().ln_1p() - t * z
+        };
+        Line { slope, intercept, loss: self.x.iter().zip(&self.targets).map(of_row).sum() }
+    }
+}
+
+impl Objective for SigmoidFit {
+    type Point = Line;
+    type Step = [f64; 2];
+    type End = ();
+
+    fn step(&self, at: &Line) -> Result<[f64; 2], ()> {
+        let (mut g, mut h) = ([0.0; 2], [1e-12, 0.0, 1e-12]); // gradient; Hessian's three entries, never singular
+        for (x, t) in self.x.iter().zip(&self.targets) {
+            let p = sigmoid(at.slope * x + at.intercept);
+            let (residual, weight) = (p - t, p * (1.0 - p));
+            g = [g[0] + residual * x, g[1] + residual];
+            h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
+        }
+        if g[0].abs().max(g[1].abs()) < 1e-10 * self.x.len() as f64 {
+            return Err(());
+        }
+        let determinant = h[0] * h[2] - h[1] * h[1];
+        Ok([(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant])
+    }
+
+    fn better(&self, at: &Line, step: &[f64; 2], fraction: f64) -> Option<Line> {
+        let there = self.at(at.slope - fraction * step[0], at.intercept - fraction * step[1]);
+        (there.loss < at.loss).then_some(there)
+    }
+
+    fn arrived(&self, _: &[f64; 2]) -> Option<()> {
+        None
+    }
+}
+
 /// Platt's fit: maximum likelihood of two numbers for smoothed targets, (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2) in place of 1 and
 /// 0 (Platt 1999), by Newton steps that are halved until they help (Lin, Lin and Weng 2007). A learner that is worse than
 /// chance would get a negative slope; its verdicts are not turned round, the slope is 0 then.
@@ -128,47 +183,10 @@ fn platt(probabilities: &[f64], labels: &[bool]) -> Calibration {
         .map(|&label| if label { (n_positive + 1.0) / (n_positive + 2.0) } else { 1.0 / (n_negative + 2.0) })
         .collect();
     let x: Vec<f64> = probabilities.iter().map(|&p| bounded_logit(p)).collect();
-    // −ln likelihood, stable for any log-odds z: ln(1 + e^z) − t z
-    let loss = |slope: f64, intercept: f64| -> f64 {
-        x.iter()
-            .zip(&targets)
-            .map(|(x, t)| {
-                let z = slope * x + intercept;
-                z.max(0.0) + (-z.abs()).exp().ln_1p() - t * z
-            })
-            .sum()
-    };
     let mean_target = targets.iter().sum::<f64>() / targets.len() as f64;
-    let (mut slope, mut intercept) = (0.0, bounded_logit(mean_target));
-    let mut best = loss(slope, intercept);
-    for _ in 0..MOST_STEPS {
-        let (mut g, mut h) = ([0.0; 2], [1e-12, 0.0, 1e-12]); // gradient; Hessian's three entries, never singular
-        for (x, t) in x.iter().zip(&targets) {
-            let p = sigmoid(slope * x + intercept);
-            let (residual, weight) = (p - t, p * (1.0 - p));
-            g = [g[0] + residual * x, g[1] + residual];
-            h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
-        }
-        if g[0].abs().max(g[1].abs()) < 1e-10 * labels.len() as f64 {
-            break;
-        }
-        let determinant = h[0] * h[2] - h[1] * h[1];
-        let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
-        let mut length = 1.0;
-        let better = loop {
-            let (s, i) = (slope - length * step[0], intercept - length * step[1]);
-            let new = loss(s, i);
-            if new < best {
-                break Some((s, i, new));
-            }
-            length /= 2.0;
-            if length < 1e-10 {
-                break None;
-            }
-        };
-        let Some((s, i, new)) = better else { break };
-        (slope, intercept, best) = (s, i, new);
-    }
+    let sigmoid_fit = SigmoidFit { x, targets };
+    let start = sigmoid_fit.at(0.0, bounded_logit(mean_target));
+    let Line { mut slope, mut intercept, .. } = newton(&sigmoid_fit, start, MAX_STEPS).point;
     if slope < 0.0 {
         (slope, intercept) = (0.0, bounded_logit(mean_target));
     }
@@ -263,10 +281,8 @@ pub(crate) fn calibrated_out_of_fold(
 
 #[cfg(test)]
 mod tests {
-    use ndarray::Array2;
-
     use super::*;
-    use crate::{Bootstrap, Groups, Learner, evaluation::predictions::out_of_fold, grouped_folds};
+    use crate::{Bootstrap, Learner, evaluation::predictions::out_of_fold, grouped_folds, toy};
 
     #[test]
     fn knots_of_pooled_violators() {
@@ -312,16 +328,12 @@ mod tests {
 
     #[test]
     fn nested_folds_are_what_training_each_anew_gives() {
-        let n = 120;
-        let labels: Vec<bool> = (0..n).map(|i| (i * 7) % 5 < 2).collect();
-        let value = |i: usize, j: usize| ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 };
-        let features = Array2::from_shape_fn((n, 2), |(i, j)| value(i, j));
-        let groups = Groups::new((0..n).map(|i| format!("{}", i / 2)).collect());
-        let rows = LabelledRows::new(vec!["a@m".into(), "b@m".into()], features, labels.clone(), groups);
+        let rows = toy::two_features(120);
+        let (n, labels) = (rows.len(), &rows.labels);
         let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
         for learner in [Learner::Logistic, Learner::Boosted, Learner::Forest] {
             let settings = EvalSettings { n_folds: 4, l2: 1.0, learner, bootstrap };
-            let folds = grouped_folds(&labels, &rows.groups, 4, 1).unwrap();
+            let folds = grouped_folds(labels, &rows.groups, 4, 1).unwrap();
             let (columns, method) = ([0, 1], CalibrationMethod::Platt);
             let held_out = out_of_fold(&rows, Predictor::Combination(&columns), &folds, settings).unwrap();
             let got = calibrated_out_of_fold(&rows, &columns, &held_out, method, &folds, settings).unwrap();

@@ -16,7 +16,7 @@ use veridiff_table::catalogue::{Catalogue, FamilyEntry};
 /// Features under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSet {
-    /// What the set is called.
+    /// The name of the set, as it was given.
     pub name: String,
     /// Its columns among the rows' features, ascending, each once.
     pub columns: Vec<usize>,
@@ -25,9 +25,9 @@ pub struct NamedSet {
 /// A set of features as a predictor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SetEvaluation {
-    /// What the set is called.
+    /// The name of the set, as it was given.
     pub name: String,
-    /// Its features.
+    /// The columns of its features.
     pub features: Vec<String>,
     /// Penalised logistic regression over them, out of fold; the figures in sample are beside.
     pub overall: Figure,
@@ -40,9 +40,9 @@ pub struct SetEvaluation {
 /// The test holds for these scores: how much the scores of other training rows would differ, it does not know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairTest {
-    /// The first set.
+    /// The name of the first set.
     pub first: String,
-    /// The second set.
+    /// The name of the second set.
     pub second: String,
     /// AUC of the first minus that of the second; null when the rows have one class only.
     pub difference: Option<f64>,
@@ -63,7 +63,7 @@ pub struct PairTest {
 /// Sets of features compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The sets, as given.
+    /// The sets, in the order in which they were given.
     pub sets: Vec<SetEvaluation>,
     /// Every pair of them.
     pub pairs: Vec<PairTest>,
@@ -143,7 +143,7 @@ pub fn compare_sets(
 /// How often a feature was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chosen {
-    /// The feature.
+    /// The feature's column in the table.
     pub feature: String,
     /// Whether on all rows.
     pub on_all_rows: bool,
@@ -154,7 +154,7 @@ pub struct Chosen {
 /// A stepwise choice with what it is worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepwiseEvaluation {
-    /// The choice on all rows.
+    /// What is chosen when all rows take part.
     pub choice: Stepwise,
     /// The procedure out of fold, chosen and fitted (with the penalty) on the training folds; in sample beside it.
     pub overall: Figure,

@@ -8,7 +8,7 @@ use veridiff_table::catalogue::Catalogue;
 /// A feature in an overlap.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverlapMetric {
-    /// The feature.
+    /// The feature's column in the table.
     pub feature: String,
     /// Which end of it is the top: the one that is more often hallucinated, over all rows.
     pub direction: Direction,
@@ -38,7 +38,7 @@ pub struct Overlap {
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
-    /// The features.
+    /// The features that are compared, as their columns are named.
     pub metrics: Vec<OverlapMetric>,
     /// Every combination of them: one alone first, all together last.
     pub regions: Vec<Region>,
@@ -150,9 +150,9 @@ pub struct Side {
 /// Two features together: the paper's figure 9.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JointDistribution {
-    /// The feature across.
+    /// The feature on the horizontal axis.
     pub x: String,
-    /// The feature upwards.
+    /// The feature on the vertical axis.
     pub y: String,
     /// Pearson's correlation of the two; null when either does not vary.
     pub correlation: Option<Correlation>,

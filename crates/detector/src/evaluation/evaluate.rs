@@ -13,6 +13,7 @@ use crate::{
     StepwiseEvaluation, Transfer, calibration_bins,
     evaluation::predictions::{Predictions, Predictor, by_generator, new_generator_splits, out_of_fold, pool},
     grouped_folds, homogeneity, roc_auc, roc_curve,
+    rows::require_both_classes,
 };
 
 /// How an evaluation is made.
@@ -190,7 +191,7 @@ pub fn apply_detector(
     rows: &LabelledRows,
     settings: EvalSettings,
 ) -> Result<Evaluation, DetectorError> {
-    require_both_classes(rows)?;
+    require_both_classes(&rows.labels)?;
     let probabilities: Vec<f64> = rows.features.outer_iter().map(|row| detector.predict(&row.to_vec())).collect();
     let predictions = Predictions::of_detector(probabilities, detector.threshold);
     let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
@@ -220,20 +221,12 @@ pub fn apply_detector(
 
 /// The folds of rows that can be evaluated.
 pub(crate) fn usable_folds(rows: &LabelledRows, settings: EvalSettings) -> Result<Vec<usize>, DetectorError> {
-    require_both_classes(rows)?;
+    require_both_classes(&rows.labels)?;
     let n_features = rows.feature_names.len();
     if rows.len() < n_features {
         return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
     }
     grouped_folds(&rows.labels, &rows.groups, settings.n_folds, settings.bootstrap.seed)
-}
-
-fn require_both_classes(rows: &LabelledRows) -> Result<(), DetectorError> {
-    let n_positive = rows.n_positive();
-    if n_positive == 0 || n_positive == rows.len() {
-        return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: rows.len() });
-    }
-    Ok(())
 }
 
 fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<PredictorEvaluation>) -> Evaluation {

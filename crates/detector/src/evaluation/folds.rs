@@ -41,7 +41,12 @@ impl Groups {
 ///
 /// # Panics
 /// If `labels` and `groups` differ in length.
-pub fn grouped_folds(labels: &[bool], groups: &Groups, n_folds: usize, seed: u64) -> Result<Vec<usize>, DetectorError> {
+pub(crate) fn grouped_folds(
+    labels: &[bool],
+    groups: &Groups,
+    n_folds: usize,
+    seed: u64,
+) -> Result<Vec<usize>, DetectorError> {
     assert_eq!(labels.len(), groups.of_row.len(), "one group per row");
     let n_groups = groups.names.len();
     if n_folds < 2 || n_groups < n_folds {

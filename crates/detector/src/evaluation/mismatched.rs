@@ -24,7 +24,7 @@ pub struct Mismatched {
 }
 
 impl Mismatched {
-    /// How many there are.
+    /// How many such texts can train.
     pub fn len(&self) -> usize {
         self.twin.len()
     }

@@ -9,7 +9,7 @@ use crate::{
 /// What one set of features gives each row; `None` for rows of a fold whose training rows have one class only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetScores {
-    /// What the set is called.
+    /// The name of the set, as it was given.
     pub name: String,
     /// Its features; none where they are chosen anew in each fold.
     pub features: Vec<String>,
@@ -75,19 +75,13 @@ fn spread<T: Copy>(n_rows: usize, rows: &[usize], values: &[T]) -> Vec<Option<T>
 
 #[cfg(test)]
 mod tests {
-    use ndarray::Array2;
-
     use super::*;
-    use crate::{Bootstrap, Groups, compare_sets, roc_auc};
+    use crate::{Bootstrap, compare_sets, roc_auc, toy};
 
     #[test]
     fn the_figures_of_a_comparison_follow_from_the_scores() {
-        let n = 60;
-        let labels: Vec<bool> = (0..n).map(|i| (i * 7) % 5 < 2).collect();
-        let value = |i: usize, j: usize| ((i * (13 + j)) % 17) as f64 + if labels[i] { 4.0 } else { 0.0 };
-        let features = Array2::from_shape_fn((n, 2), |(i, j)| value(i, j));
-        let groups = Groups::new((0..n).map(|i| format!("{}", i / 2)).collect());
-        let rows = LabelledRows::new(vec!["a@m".into(), "b@m".into()], features, labels.clone(), groups);
+        let rows = toy::two_features(60);
+        let labels = &rows.labels;
         let settings = EvalSettings {
             n_folds: 4,
             l2: 1.0,
@@ -97,15 +91,15 @@ mod tests {
         let sets =
             [NamedSet { name: "both".into(), columns: vec![0, 1] }, NamedSet { name: "b".into(), columns: vec![1] }];
         let got = fold_scores(&rows, &sets, Some(StepDirection::Both), settings).unwrap();
-        assert!(got.folds.iter().all(|fold| *fold < 4) && got.folds.len() == n);
+        assert!(got.folds.iter().all(|fold| *fold < 4) && got.folds.len() == rows.len());
         assert_eq!(got.sets.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(), ["both", "b", "stepwise"]);
         let want = compare_sets(&rows, &sets, settings).unwrap();
         for (set, want) in got.sets.iter().zip(&want.sets) {
             assert_eq!(set.features, want.features);
             let scores: Vec<f64> = set.scores.iter().map(|score| score.unwrap()).collect();
-            assert_eq!(roc_auc(&scores, &labels), want.overall.auc);
+            assert_eq!(roc_auc(&scores, labels), want.overall.auc);
             let in_sample: Vec<f64> = set.in_sample.iter().map(|score| score.unwrap()).collect();
-            assert_eq!(roc_auc(&in_sample, &labels), want.overall.in_sample.unwrap().auc);
+            assert_eq!(roc_auc(&in_sample, labels), want.overall.in_sample.unwrap().auc);
             let called = set.called.iter().filter(|called| **called == Some(true)).count();
             assert_eq!(called, want.overall.n_flagged);
         }

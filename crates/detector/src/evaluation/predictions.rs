@@ -4,9 +4,9 @@ use ndarray::Axis;
 use serde::Serialize;
 
 use crate::{
-    Bootstrap, CalibrationFigure, Correlation, Delong, DetectorError, EvalSettings, Interval, LabelledRows, Learner,
-    Scored, StepDirection, auc_interval, average_precision, best_threshold, calibration, delong,
-    evaluation::stepwise::select, point_biserial, roc_auc, statistics::roc::mean,
+    Bootstrap, CalibrationFigure, Correlation, Delong, DetectorError, EvalSettings, Interval, LabelledRows,
+    LearnSettings, Learner, Model, Scored, StepDirection, auc_interval, average_precision, best_threshold, calibration,
+    delong, evaluation::stepwise::select, point_biserial, roc_auc, statistics::roc::mean,
 };
 
 /// Which way a feature points, as the training rows say.
@@ -71,14 +71,14 @@ pub struct MeanFigure {
     pub n_generators: usize,
     /// Mean of their AUCs; null if none entered.
     pub auc: Option<f64>,
-    /// Its 95% interval.
+    /// The 95% interval of the mean.
     pub interval: Option<Interval>,
 }
 
 /// A figure with the generator whose rows it is about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratorFigure {
-    /// The generator's name.
+    /// The name of the generator, as the table has it.
     pub generator: String,
     /// Figures on its rows.
     #[serde(flatten)]
@@ -125,6 +125,18 @@ struct SplitScores {
     chosen: Vec<usize>,
 }
 
+/// What a learner makes of these columns in the training rows of a split (train, test).
+pub(crate) fn train(
+    rows: &LabelledRows,
+    columns: &[usize],
+    learner: Learner,
+    (train, test): (&[usize], &[usize]),
+    settings: EvalSettings,
+) -> Result<Model, DetectorError> {
+    let (features, labels) = rows.training(columns, train, test);
+    learner.fit(features.view(), &labels, LearnSettings { l2: settings.l2, seed: settings.bootstrap.seed })
+}
+
 /// Trains on `train` and scores `test`; `None` when training rows have one class only.
 fn train_and_score(
     rows: &LabelledRows,
@@ -139,8 +151,7 @@ fn train_and_score(
     }
     let combine = |chosen: Vec<usize>, learner: Learner| {
         let features = rows.features.select(Axis(1), &chosen);
-        let (train_features, train_labels) = rows.training(&chosen, train, &test);
-        let fitted = learner.fit(train_features.view(), &train_labels, settings.l2, settings.bootstrap.seed)?;
+        let fitted = self::train(rows, &chosen, learner, (train, &test), settings)?;
         let of =
             |rows: &[usize]| rows.iter().map(|&row| fitted.predict(&features.row(row).to_vec())).collect::<Vec<f64>>();
         Ok::<_, DetectorError>((of(train), of(&test), None, chosen))

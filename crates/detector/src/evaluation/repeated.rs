@@ -24,18 +24,18 @@ pub struct RepeatedFigure {
     pub mean: Option<f64>,
     /// Its 95% bootstrap interval over groups.
     pub interval: Option<Interval>,
-    /// The least of a repeat.
+    /// The lowest figure that a repeat has.
     pub least: Option<f64>,
-    /// The most of a repeat.
+    /// The highest figure that a repeat has.
     pub most: Option<f64>,
 }
 
 /// A set of features on all repeats.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedSet {
-    /// What the set is called.
+    /// The name of the set, as it was given.
     pub name: String,
-    /// Its features.
+    /// The columns of its features.
     pub features: Vec<String>,
     /// AUC over all rows, out of fold.
     pub pooled: RepeatedFigure,
@@ -53,7 +53,7 @@ pub struct RepeatedSet {
 pub struct Repeats {
     /// How often the folds were drawn, with seeds from the settings' on.
     pub n_repeats: usize,
-    /// The sets, as given.
+    /// The sets, in the order in which they were given.
     pub sets: Vec<RepeatedSet>,
 }
 

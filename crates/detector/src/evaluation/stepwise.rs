@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Least fall of the criterion that counts; below it, rounding would decide.
-const LEAST_GAIN: f64 = 1e-7;
+const MIN_GAIN: f64 = 1e-7;
 
 /// Which steps are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,7 +44,7 @@ pub enum StepAction {
 /// One step of the choice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
-    /// What was done.
+    /// Whether a feature was added or removed.
     pub action: StepAction,
     /// To which feature.
     pub feature: String,
@@ -176,7 +176,7 @@ fn search(design: &Design, direction: StepDirection) -> Search {
         match best {
             // a start that did not converge has no criterion to beat
             Some(((columns, found), (action, column)))
-                if found.aic() < maximum.aic() - LEAST_GAIN || maximum.status == FitStatus::NotConverged =>
+                if found.aic() < maximum.aic() - MIN_GAIN || maximum.status == FitStatus::NotConverged =>
             {
                 steps.push((action, column, columns.len(), found.aic()));
                 (chosen, maximum) = (columns, found);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Most values of a column to train on one of and test on another.
-const MOST_VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 /// Trained on rows with one value, tested on rows with one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,7 +29,7 @@ pub struct TransferFigure {
 /// Figures of every pair of a column's values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transfer {
-    /// The column.
+    /// The column whose values rows are trained and tested on.
     pub column: String,
     /// For every value trained on, each value tested on.
     pub figures: Vec<TransferFigure>,
@@ -49,9 +49,9 @@ pub fn transfer(rows: &LabelledRows, column: &str, settings: EvalSettings) -> Re
     let mut values: Vec<&String> = of_row.iter().flatten().collect();
     values.sort_unstable();
     values.dedup();
-    if values.len() > MOST_VALUES {
+    if values.len() > MAX_VALUES {
         let (column, n_values) = (column.to_owned(), values.len());
-        return Err(DetectorError::ByTooManyValues { column, n_values, most: MOST_VALUES });
+        return Err(DetectorError::ByTooManyValues { column, n_values, most: MAX_VALUES });
     }
     let with = |value: &String| (0..rows.len()).filter(|&row| of_row[row].as_ref() == Some(value)).collect::<Vec<_>>();
     let all: Vec<usize> = (0..rows.feature_names.len()).collect();

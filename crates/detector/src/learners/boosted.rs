@@ -6,9 +6,12 @@ use forust_ml::{GradientBooster, Matrix};
 use ndarray::{ArrayView2, Axis};
 
 use crate::{
-    DetectorError,
-    learners::logistic::logit,
-    learners::trees::{Tree, Trees},
+    DetectorError, LearnSettings,
+    learners::{
+        Learn,
+        logistic::logit,
+        trees::{Tree, Trees},
+    },
 };
 
 /// Ensembles whose mean is taken: with few rows a single one depends on its seed.
@@ -28,11 +31,24 @@ const LEAF_WEIGHT: f32 = 5.0;
 /// Penalty on a leaf's value squared.
 const LEAF_L2: f32 = 5.0;
 
+/// Grows several ensembles of boosted trees.
+pub struct BoostedTrees;
+
+impl Learn for BoostedTrees {
+    type Model = Trees;
+
+    const TITLE: &'static str = "boosted trees";
+
+    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Trees, DetectorError> {
+        grow(features, labels, settings.seed)
+    }
+}
+
 /// Grows trees on rows `[n, F]` and their labels (true = positive), both of which occur.
 ///
 /// # Errors
 /// [`DetectorError::Trees`] with what the crate says.
-pub(crate) fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
+fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
     let (n, n_features) = features.dim();
     let by_column: Vec<f64> = features.axis_iter(Axis(1)).flatten().copied().collect();
     let matrix = Matrix::new(&by_column, n, n_features);
@@ -85,6 +101,7 @@ fn take(boosted: &mut Trees, grown: &forust_ml::tree::Tree) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Predict;
     use crate::learners::trees::tests::banded;
 
     #[test]
@@ -92,12 +109,12 @@ mod tests {
         let (x, labels) = banded(600, 1);
         let boosted = grow(x.view(), &labels, 0).unwrap();
         let right =
-            x.outer_iter().zip(&labels).filter(|(row, label)| (boosted.predict(&row.to_vec()) > 0.5) == **label);
+            x.outer_iter().zip(&labels).filter(|(row, label)| (boosted.log_odds(&row.to_vec()) > 0.0) == **label);
         // a plane finds half
         assert!(right.count() > 480);
         assert!((boosted.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(boosted.gain[1..].iter().all(|gain| *gain < boosted.gain[0]), "{:?}", boosted.gain);
-        assert_eq!(boosted.fault("boosted", 10), None);
+        assert_eq!(boosted.fault(10), None);
     }
 
     #[test]

@@ -12,9 +12,12 @@ use smartcore::{
 };
 
 use crate::{
-    DetectorError,
-    learners::logistic::logit,
-    learners::trees::{Tree, Trees},
+    DetectorError, LearnSettings,
+    learners::{
+        Learn,
+        logistic::logit,
+        trees::{Tree, Trees},
+    },
 };
 
 /// Trees whose mean is taken.
@@ -24,7 +27,7 @@ const LEAF_ROWS: usize = 3;
 /// Share of the features of which a split draws one threshold each.
 const FEATURES_SHARE: f64 = 0.3;
 /// But of so many at least, where there are as many: one that is constant among a node's rows cannot split them.
-const LEAST_FEATURES: usize = 3;
+const MIN_FEATURES: usize = 3;
 /// So many rows of the whole table's mix are counted in every leaf, so that one with a single label has finite log-odds.
 const PRIOR_ROWS: f64 = 1.0;
 
@@ -53,12 +56,25 @@ struct GrownNode {
     false_child: Option<usize>,
 }
 
+/// Grows extremely randomised trees.
+pub struct RandomisedTrees;
+
+impl Learn for RandomisedTrees {
+    type Model = Trees;
+
+    const TITLE: &'static str = "extremely randomised trees";
+
+    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Trees, DetectorError> {
+        grow(features, labels, settings.seed)
+    }
+}
+
 /// Grows trees on rows `[n, F]` and their labels (true = positive), both of which occur. On labels of 0 and 1 the crate's squared
 /// error is the Gini impurity. The mean is of the leaves' log-odds, so that what a feature adds can be told.
 ///
 /// # Errors
 /// [`DetectorError::Trees`] with what the crate says, or when a feature spans more than a float holds.
-pub(crate) fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
+fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
     let forest = fit(features, labels, seed)?;
     let gain = forest.compute_feature_importances().map_err(said)?;
     let share = labels.iter().filter(|positive| **positive).count() as f64 / labels.len() as f64;
@@ -93,7 +109,7 @@ fn fit(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Forest, 
     let parameters = ExtraTreesRegressorParameters::default()
         .with_n_trees(TREES)
         .with_min_samples_leaf(LEAF_ROWS)
-        .with_m(drawn.max(LEAST_FEATURES.min(n_features)))
+        .with_m(drawn.max(MIN_FEATURES.min(n_features)))
         // it numbers the trees from its seed
         .with_seed(seed.wrapping_mul(TREES as u64));
     Forest::fit(&matrix, &targets, parameters).map_err(said)
@@ -149,6 +165,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
+    use crate::Predict;
     use crate::learners::trees::tests::banded;
 
     #[test]
@@ -157,12 +174,12 @@ mod tests {
         let trees = grow(x.view(), &labels, 0).unwrap();
         let (unseen, wanted) = banded(600, 2);
         let right =
-            unseen.outer_iter().zip(&wanted).filter(|(row, label)| (trees.predict(&row.to_vec()) > 0.5) == **label);
+            unseen.outer_iter().zip(&wanted).filter(|(row, label)| (trees.log_odds(&row.to_vec()) > 0.0) == **label);
         // a plane finds half
         assert!(right.count() > 450);
         assert!((trees.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(trees.gain[1..].iter().all(|gain| *gain < trees.gain[0]), "{:?}", trees.gain);
-        assert_eq!((trees.fault("forest", 10), trees.trees.len()), (None, TREES));
+        assert_eq!((trees.fault(10), trees.trees.len()), (None, TREES));
     }
 
     #[test]

@@ -1,10 +1,18 @@
 //! Logistic regression on standardised features.
 
 use linfa::{DatasetBase, traits::Fit};
-use linfa_logistic::LogisticRegression;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
 
-use crate::{DetectorError, learners::cholesky::Cholesky};
+use crate::{
+    DetectorError, LearnSettings, Predict,
+    learners::{
+        Learn,
+        cholesky::Cholesky,
+        newton::{Objective, newton},
+    },
+    rows::require_both_classes,
+};
 
 /// The default L2 penalty; see [`fit_logistic`]. The same as scikit-learn's default `C = 1`.
 pub const DEFAULT_L2: f64 = 1.0;
@@ -13,9 +21,17 @@ pub const DEFAULT_L2: f64 = 1.0;
 /// log-loss is then flat to one in a million.
 const CONVERGED_GRADIENT: f64 = 1e-6;
 
-/// Length of the gradient, per row, at which the library's solver stops. The loss then still falls by about 1e-6 per
-/// row and step, far above its rounding error of 1e-16.
-const ROUGH_GRADIENT: f64 = 1e-3;
+/// Length of the gradient, per row, at which the library's solver stops: that of rounding, so that it goes on to its end.
+const TIGHTEST_GRADIENT: f64 = 1e-12;
+
+/// Iterations of the library's solver; it takes fewer than 200.
+const MAX_ITERATIONS: u64 = 1000;
+
+/// How far from the optimum coefficients may be, at most, without a Newton step.
+const NEAR_ENOUGH: f64 = 1e-6;
+
+/// Newton steps before giving up; it takes about three.
+const MAX_STEPS: usize = 50;
 
 /// What each feature is divided by and freed of before it is weighed.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +106,77 @@ pub struct Logistic {
     pub gradient: f64,
 }
 
+/// Fits a [`Regression`] by [`fit_logistic`].
+pub struct LogisticRegression;
+
+impl Learn for LogisticRegression {
+    type Model = Regression;
+
+    const TITLE: &'static str = "logistic regression";
+
+    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Regression, DetectorError> {
+        Ok(fit_logistic(features, labels, settings.l2)?.into())
+    }
+}
+
+/// A logistic regression as a detector keeps it: log-odds = intercept + Σ coefficient · (value − mean) / scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regression {
+    /// Mean of each feature over the training rows.
+    pub mean: Vec<f64>,
+    /// Standard deviation (divisor n) of each feature over the training rows; 1 for one that does not vary.
+    pub scale: Vec<f64>,
+    /// Log-odds per standard deviation; positive speaks for hallucinated.
+    pub coefficients: Vec<f64>,
+    /// Log-odds of a row whose features are all at their training mean.
+    pub intercept: f64,
+    /// L2 penalty of the fit; see [`fit_logistic`].
+    pub l2: f64,
+    /// Whether the fit reached its optimum.
+    pub converged: bool,
+}
+
+impl Regression {
+    /// What a value of a feature adds to the log-odds, against a row with the training mean.
+    pub fn contribution(&self, feature: usize, value: f64) -> f64 {
+        self.coefficients[feature] * ((value - self.mean[feature]) / self.scale[feature])
+    }
+}
+
+impl From<Logistic> for Regression {
+    fn from(fitted: Logistic) -> Self {
+        let Logistic { scaling: Scaling { mean, scale, .. }, coefficients, intercept, l2, converged, .. } = fitted;
+        Regression { mean, scale, coefficients, intercept, l2, converged }
+    }
+}
+
+impl Predict for Regression {
+    fn log_odds(&self, row: &[f64]) -> f64 {
+        assert_eq!(row.len(), self.coefficients.len(), "one value per feature");
+        self.intercept + row.iter().enumerate().map(|(i, value)| self.contribution(i, *value)).sum::<f64>()
+    }
+
+    fn contributions(&self, row: &[f64], baseline: &[f64]) -> Vec<f64> {
+        assert_eq!(row.len(), self.coefficients.len(), "one value per feature");
+        let of = |(i, (value, from)): (usize, (&f64, &f64))| self.contribution(i, *value) - self.contribution(i, *from);
+        row.iter().zip(baseline).enumerate().map(of).collect()
+    }
+
+    fn fault(&self, n_features: usize) -> Option<String> {
+        let lengths = [self.mean.len(), self.scale.len(), self.coefficients.len()];
+        if lengths != [n_features; 3] {
+            return Some(format!("a regression of {lengths:?} numbers, expected {n_features} of each"));
+        }
+        if let Some(scale) = self.scale.iter().find(|scale| scale.is_nan() || **scale <= 0.0) {
+            return Some(format!("a regression has scale {scale}, expected a positive number"));
+        }
+        let numbers = self.mean.iter().chain(&self.scale).chain(&self.coefficients);
+        let all_finite = numbers.chain([&self.intercept, &self.l2]).all(|number| number.is_finite());
+        (!all_finite).then(|| "a number of a regression is not finite".to_owned())
+    }
+}
+
 impl Logistic {
     /// The probability, 0 to 1, that a row with these unscaled feature values is positive; NaN if one of them is NaN.
     ///
@@ -103,7 +190,7 @@ impl Logistic {
 }
 
 /// 1 / (1 + e^−x), without overflow.
-pub fn sigmoid(x: f64) -> f64 {
+pub(crate) fn sigmoid(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
 }
 
@@ -115,7 +202,8 @@ pub(crate) fn logit(p: f64) -> f64 {
 /// Fits a logistic regression to rows `[n, F]` and their labels (true = positive).
 ///
 /// Features are standardised by these rows, then Σ_rows log-loss + (l2 / 2) · ‖coefficients‖² is minimised by
-/// linfa's L-BFGS and finished by Newton steps; the intercept is not penalised. `l2` = 1/C of scikit-learn's
+/// linfa's L-BFGS, which goes on to its end; the intercept is not penalised. Newton steps follow only where they are needed: see
+/// [`Penalised::is_near`]. `l2` = 1/C of scikit-learn's
 /// `LogisticRegression`. With `l2` = 0 and classes that a plane separates there is no optimum, which `converged` = false
 /// tells.
 ///
@@ -130,73 +218,73 @@ pub fn fit_logistic(features: ArrayView2<f64>, labels: &[bool], l2: f64) -> Resu
     if !l2.is_finite() || l2 < 0.0 {
         return Err(DetectorError::Penalty { l2 });
     }
-    let n_positive = labels.iter().filter(|l| **l).count();
-    if n_positive == 0 || n_positive == labels.len() {
-        return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
-    }
+    require_both_classes(labels)?;
     let scaling = Scaling::fit(features)?;
     let standardised = scaling.standardised(features);
 
     let n = labels.len() as f64;
     let dataset = DatasetBase::new(standardised, Array1::from(labels.to_vec()));
     // without a feature there is nothing for the solver to weigh; Newton steps find the intercept
-    let mut weights = if features.ncols() == 0 { Array1::zeros(1) } else { rough_weights(&dataset, l2)? };
+    let mut weights = if features.ncols() == 0 { Array1::zeros(1) } else { solved_weights(&dataset, l2)? };
     if weights.iter().any(|w| !w.is_finite()) {
         weights.fill(0.0);
     }
-    let objective = Objective::new(dataset.records().view(), labels, l2);
-    objective.polish(&mut weights);
-    let gradient = largest(&objective.gradient(&weights)) / n;
+    let objective = Penalised::new(dataset.records().view(), labels, l2);
+    let mut point = objective.at(weights);
+    if !objective.is_near(&point) {
+        point = newton(&objective, point, MAX_STEPS).point;
+    }
+    let gradient = largest(&point.gradient) / n;
     let converged = gradient <= CONVERGED_GRADIENT;
     // + 0.0 turns the negative zero of a feature without weight into zero
-    let coefficients: Vec<f64> = weights.iter().take(features.ncols()).map(|w| w + 0.0).collect();
-    Ok(Logistic { scaling, coefficients, intercept: weights[features.ncols()], l2, converged, gradient })
+    let coefficients: Vec<f64> = point.weights.iter().take(features.ncols()).map(|w| w + 0.0).collect();
+    Ok(Logistic { scaling, coefficients, intercept: point.weights[features.ncols()], l2, converged, gradient })
 }
 
-/// The weights `[F + 1]`, intercept last, at which linfa's solver meets [`ROUGH_GRADIENT`].
-///
-/// Close to the optimum its line search, which has no limit of its own, can go on for ever on differences that rounding
-/// makes. So it is asked for a rough answer only.
-fn rough_weights(dataset: &DatasetBase<Array2<f64>, Array1<bool>>, l2: f64) -> Result<Array1<f64>, DetectorError> {
-    let rough = LogisticRegression::default()
+/// The weights `[F + 1]`, intercept last, at which linfa's solver ends.
+fn solved_weights(dataset: &DatasetBase<Array2<f64>, Array1<bool>>, l2: f64) -> Result<Array1<f64>, DetectorError> {
+    let solved = linfa_logistic::LogisticRegression::default()
         .alpha(l2)
-        .max_iterations(100)
-        .gradient_tolerance(ROUGH_GRADIENT * dataset.records().nrows() as f64)
+        .max_iterations(MAX_ITERATIONS)
+        .gradient_tolerance(TIGHTEST_GRADIENT * dataset.records().nrows() as f64)
         .fit(dataset)
         .map_err(DetectorError::Solver)?;
     // The larger class is the solver's positive one.
-    let sign = if rough.labels().pos.class { 1.0 } else { -1.0 };
-    Ok(rough.params().iter().chain([&rough.intercept()]).map(|w| sign * w).collect())
+    let sign = if solved.labels().pos.class { 1.0 } else { -1.0 };
+    Ok(solved.params().iter().chain([&solved.intercept()]).map(|w| sign * w).collect())
 }
 
 /// The penalised loss as a function of the weights `[F + 1]`, the intercept last.
-struct Objective {
+struct Penalised {
     /// `[n, F + 1]`: the standardised features and a column of ones.
     x: Array2<f64>,
     /// 1 for positive rows, 0 for negative ones.
     targets: Array1<f64>,
     /// The penalty of each weight; none on the intercept.
     penalties: Array1<f64>,
+    l2: f64,
 }
 
-impl Objective {
+/// Weights and the gradient of the penalised loss there.
+struct Weighed {
+    weights: Array1<f64>,
+    gradient: Array1<f64>,
+}
+
+impl Penalised {
     fn new(standardised: ArrayView2<f64>, labels: &[bool], l2: f64) -> Self {
         let (n_rows, n_features) = standardised.dim();
-        let x =
-            Array2::from_shape_fn(
-                (n_rows, n_features + 1),
-                |(i, j)| {
-                    if j < n_features { standardised[[i, j]] } else { 1.0 }
-                },
-            );
+        let column = |i: usize, j: usize| if j < n_features { standardised[[i, j]] } else { 1.0 };
+        let x = Array2::from_shape_fn((n_rows, n_features + 1), |(i, j)| column(i, j));
         let targets = labels.iter().map(|&positive| f64::from(u8::from(positive))).collect();
         let penalties = Array1::from_shape_fn(n_features + 1, |j| if j < n_features { l2 } else { 0.0 });
-        Self { x, targets, penalties }
+        Self { x, targets, penalties, l2 }
     }
 
-    fn gradient(&self, weights: &Array1<f64>) -> Array1<f64> {
-        let residuals = self.x.dot(weights).mapv(sigmoid) - &self.targets;
-        self.x.t().dot(&residuals) + weights * &self.penalties
+    fn at(&self, weights: Array1<f64>) -> Weighed {
+        let residuals = self.x.dot(&weights).mapv(sigmoid) - &self.targets;
+        let gradient = self.x.t().dot(&residuals) + &weights * &self.penalties;
+        Weighed { weights, gradient }
     }
 
     fn hessian(&self, weights: &Array1<f64>) -> Array2<f64> {
@@ -205,23 +293,38 @@ impl Objective {
         self.x.t().dot(&weighted) + Array2::from_diag(&self.penalties)
     }
 
-    /// Newton steps, halved until the gradient shrinks, as long as that helps; at most 50.
-    fn polish(&self, weights: &mut Array1<f64>) {
-        let mut gradient = self.gradient(weights);
-        for _ in 0..50 {
-            // no step where the curvature vanishes: classes apart without a penalty, or equal columns without one
-            let Some(factor) = Cholesky::new(self.hessian(weights)) else { return };
-            let step = factor.solve(gradient.clone());
-            let shrunk = (0..30).map(|halvings| 0.5f64.powi(halvings)).find_map(|fraction| {
-                let candidate = &*weights - &(&step * fraction);
-                let at_candidate = self.gradient(&candidate);
-                (largest(&at_candidate) < largest(&gradient)).then_some((candidate, at_candidate))
-            });
-            match shrunk {
-                Some((better, at_better)) => (*weights, gradient) = (better, at_better),
-                None => return,
-            }
-        }
+    /// Whether no Newton step is needed. The penalty makes the loss curve by at least `l2` in every coefficient, so a gradient of
+    /// length g leaves them within g / l2 of the optimum.
+    ///
+    /// Measured where the solver ends, against the optimum by Newton's method: coefficients were off by at most 3e-9 on the six
+    /// problems of the scikit-learn fixture (60 or 80 rows, 3 features); with `l2` = 1 by 4e-8 on 1733 rows of 46 features of texts
+    /// and by 2e-8 on 48 rows of 109, with `l2` = 0.001 by 5e-7 on both, which the bound does not promise. Without a penalty, collinear and nearly separated features left it off
+    /// by any amount, and with one of 1e12 its gradient is too coarse to tell convergence: there, Newton steps are taken.
+    fn is_near(&self, at: &Weighed) -> bool {
+        let length = at.gradient.dot(&at.gradient).sqrt();
+        length <= NEAR_ENOUGH * self.l2 && largest(&at.gradient) <= CONVERGED_GRADIENT * self.targets.len() as f64
+    }
+}
+
+impl Objective for Penalised {
+    type Point = Weighed;
+    type Step = Array1<f64>;
+    type End = ();
+
+    fn step(&self, at: &Weighed) -> Result<Array1<f64>, ()> {
+        // no step where the curvature vanishes: classes apart without a penalty, or equal columns without one
+        let factor = Cholesky::new(self.hessian(&at.weights)).ok_or(())?;
+        Ok(factor.solve(at.gradient.clone()))
+    }
+
+    fn better(&self, at: &Weighed, step: &Array1<f64>, fraction: f64) -> Option<Weighed> {
+        let there = self.at(&at.weights - &(step * fraction));
+        (largest(&there.gradient) < largest(&at.gradient)).then_some(there)
+    }
+
+    /// It goes on as long as the gradient shrinks.
+    fn arrived(&self, _: &Array1<f64>) -> Option<()> {
+        None
     }
 }
 
@@ -286,9 +389,9 @@ mod tests {
                 let fitted = fit_logistic(x.view(), &labels, 1.0).unwrap();
                 assert!(fitted.coefficients[0] > 0.0, "{n_positive} positives, first: {positives_first}");
                 assert!(fitted.predict(&[5.0]) > 0.5 && fitted.predict(&[0.0]) < 0.5);
-                // Newton steps would mend a wrong start: look at it itself
+                // Newton steps would mend a wrong sign: look at the solver's answer itself
                 let dataset = DatasetBase::new(x - 2.0, Array1::from(labels));
-                assert!(rough_weights(&dataset, 1.0).unwrap()[0] > 0.0, "{n_positive} positives, {positives_first}");
+                assert!(solved_weights(&dataset, 1.0).unwrap()[0] > 0.0, "{n_positive} positives, {positives_first}");
             }
         }
     }

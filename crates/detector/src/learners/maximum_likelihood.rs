@@ -11,6 +11,8 @@ use crate::{
     DetectorError, Scaling,
     learners::cholesky::{Cholesky, independent_columns},
     learners::logistic::logit,
+    learners::newton::{Objective, newton},
+    rows::require_both_classes,
     statistics::distributions::{chi_squared_p, normal_p},
 };
 
@@ -84,7 +86,7 @@ pub struct Estimate {
 /// A feature in a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Term {
-    /// The feature.
+    /// The feature's column in the table.
     pub feature: String,
     /// Null when the feature is left out, and unless the fit converged.
     pub estimate: Option<Estimate>,
@@ -111,7 +113,7 @@ pub struct LikelihoodFit {
     pub iterations: usize,
     /// Null unless the fit converged.
     pub intercept: Option<Estimate>,
-    /// The features, as given.
+    /// The features, in the order in which they were given.
     pub terms: Vec<Term>,
     /// Coefficients, with the intercept, that were estimated.
     pub n_parameters: usize,
@@ -130,7 +132,7 @@ pub struct LikelihoodFit {
 }
 
 /// Most features that a note names; `--json` has `separates` and `left_out` of every one.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 impl LikelihoodFit {
     /// What a reader of the coefficients should know.
@@ -143,9 +145,9 @@ impl LikelihoodFit {
         let names = |keep: &dyn Fn(&Term) -> bool| {
             let mut names: Vec<String> =
                 self.terms.iter().filter(|term| keep(term)).map(|term| format!("`{}`", term.feature)).collect();
-            if names.len() > MOST_NAMED {
-                let n_more = names.len() - MOST_NAMED;
-                names.truncate(MOST_NAMED);
+            if names.len() > MAX_NAMED {
+                let n_more = names.len() - MAX_NAMED;
+                names.truncate(MAX_NAMED);
                 return format!("{} and {n_more} more", names.join(", "));
             }
             names.join(", ")
@@ -254,13 +256,77 @@ impl Maximum {
     }
 }
 
+/// The likelihood over some features.
+struct Likelihood<'a> {
+    design: &'a Design,
+    /// `[n, k + 1]`: the features and the column of ones.
+    x: Array2<f64>,
+    /// Largest change of any row's log-odds in the last step.
+    last_step: f64,
+}
+
+struct Climber {
+    weights: Array1<f64>,
+    fitted: Fitted,
+}
+
+struct Climb {
+    weights: Array1<f64>,
+    /// What it changes each row's log-odds by, and the largest of these.
+    change: Array1<f64>,
+    largest_change: f64,
+}
+
+struct Stopped {
+    status: FitStatus,
+    /// The step that was not taken, because it leads for ever on.
+    step: Option<Array1<f64>>,
+}
+
+impl Objective for Likelihood<'_> {
+    type Point = Climber;
+    type Step = Climb;
+    type End = Stopped;
+
+    fn step(&self, at: &Climber) -> Result<Climb, Stopped> {
+        let fitted = &at.fitted;
+        let gradient = self.x.t().dot(&fitted.residuals);
+        let Some(factor) = Cholesky::new(Design::information(&self.x, fitted)) else {
+            // the columns are independent, so it is rows without a doubt left that make this singular
+            let is_separated = fitted.log_odds.iter().any(|eta| eta.abs() > 10.0);
+            let kind = if is_separated { self.design.kind_of_separation(fitted) } else { FitStatus::NotConverged };
+            return Err(Stopped { status: kind, step: None });
+        };
+        let step = factor.solve(gradient.clone());
+        let change = self.x.dot(&step);
+        let largest_change = change.iter().fold(0.0f64, |largest, c| largest.max(c.abs()));
+        let gain = gradient.dot(&step) / 2.0;
+        if gain < FLAT && largest_change > FAR {
+            return Err(Stopped { status: self.design.kind_of_separation(fitted), step: Some(step) });
+        }
+        Ok(Climb { weights: step, change, largest_change })
+    }
+
+    /// The likelihood is concave: some fraction of the step climbs. Close to the maximum rounding hides the climb.
+    fn better(&self, at: &Climber, step: &Climb, fraction: f64) -> Option<Climber> {
+        let fitted = self.design.evaluate(&at.fitted.log_odds + &(&step.change * fraction));
+        let climbs = fitted.log_likelihood > at.fitted.log_likelihood || step.largest_change < 1e-3;
+        climbs.then(|| {
+            let mut weights = at.weights.clone();
+            weights.scaled_add(fraction, &step.weights);
+            Climber { weights, fitted }
+        })
+    }
+
+    fn arrived(&self, step: &Climb) -> Option<Stopped> {
+        (step.largest_change <= self.last_step).then_some(Stopped { status: FitStatus::Converged, step: None })
+    }
+}
+
 impl Design {
     pub(crate) fn new(features: ArrayView2<f64>, labels: &[bool]) -> Result<Self, DetectorError> {
         assert_eq!(features.nrows(), labels.len(), "one label per row");
-        let n_positive = labels.iter().filter(|label| **label).count();
-        if n_positive == 0 || n_positive == labels.len() {
-            return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
-        }
+        require_both_classes(labels)?;
         let scaling = Scaling::fit(features)?;
         let standardised = scaling.standardised(features);
         // correlations; a constant feature has none, even with itself, and drops out here too
@@ -308,53 +374,23 @@ impl Design {
     /// Newton's method on the chosen features, which must be a subset of the usable ones. `start` is where to begin, for
     /// example the maximum of a neighbouring set of features.
     pub(crate) fn maximise(&self, chosen: &[usize], start: Option<Array1<f64>>, precision: Precision) -> Maximum {
-        let last_step = match precision {
-            Precision::Criterion => 1e-3,
-            Precision::Coefficients => CONVERGED_STEP,
-        };
-        let x = self.columns(chosen);
-        let mut weights = start.unwrap_or_else(|| {
+        let weights = start.unwrap_or_else(|| {
             let rate = self.targets.mean().unwrap_or(0.5);
             let mut weights = Array1::zeros(chosen.len() + 1);
             weights[chosen.len()] = logit(rate);
             weights
         });
-        let mut fitted = self.evaluate(x.dot(&weights));
-        let mut step = Array1::zeros(weights.len());
-        let (mut status, mut iterations) = (FitStatus::NotConverged, 0);
-        while iterations < MAX_ITERATIONS {
-            let gradient = x.t().dot(&fitted.residuals);
-            let Some(factor) = Cholesky::new(Self::information(&x, &fitted)) else {
-                // the columns are independent, so it is rows without a doubt left that make this singular
-                if fitted.log_odds.iter().any(|eta| eta.abs() > 10.0) {
-                    status = self.kind_of_separation(&fitted);
-                }
-                break;
-            };
-            step = factor.solve(gradient.clone());
-            let change = x.dot(&step);
-            let largest_change = change.iter().fold(0.0f64, |largest, c| largest.max(c.abs()));
-            let gain = gradient.dot(&step) / 2.0;
-            if gain < FLAT && largest_change > FAR {
-                status = self.kind_of_separation(&fitted);
-                break;
-            }
-            // The likelihood is concave: some fraction of the step climbs. Close to the maximum rounding hides the climb.
-            let climb = (0..30).map(|halvings| 0.5f64.powi(halvings)).find_map(|fraction| {
-                let there = self.evaluate(&fitted.log_odds + &(&change * fraction));
-                let climbs = there.log_likelihood > fitted.log_likelihood || largest_change < 1e-3;
-                climbs.then_some((fraction, there))
-            });
-            let Some((fraction, there)) = climb else { break };
-            weights.scaled_add(fraction, &step);
-            fitted = there;
-            iterations += 1;
-            if largest_change <= last_step {
-                status = FitStatus::Converged;
-                break;
-            }
-        }
-        Maximum { status, weights, log_likelihood: fitted.log_likelihood, iterations, step }
+        let last_step = match precision {
+            Precision::Criterion => 1e-3,
+            Precision::Coefficients => CONVERGED_STEP,
+        };
+        let likelihood = Likelihood { design: self, x: self.columns(chosen), last_step };
+        let fitted = self.evaluate(likelihood.x.dot(&weights));
+        let ended = newton(&likelihood, Climber { weights, fitted }, MAX_ITERATIONS);
+        let (status, step) = ended.end.map_or((FitStatus::NotConverged, None), |end| (end.status, end.step));
+        let Climber { weights, fitted } = ended.point;
+        let step = step.or(ended.step.map(|step| step.weights)).unwrap_or_else(|| Array1::zeros(weights.len()));
+        Maximum { status, weights, log_likelihood: fitted.log_likelihood, iterations: ended.n_steps, step }
     }
 
     fn kind_of_separation(&self, fitted: &Fitted) -> FitStatus {

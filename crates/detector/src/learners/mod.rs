@@ -1,88 +1,169 @@
-//! What turns features into a probability: logistic regression, or trees.
+//! What turns features into a probability. To add a learner: a file with an [`Learn`] and what it makes, which can [`Predict`],
+//! and a line in the list below; the command line, the file and every table have it then.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
 //! | `boosted.rs`, `forest.rs` | trees: gradient-boosted ones, extremely randomised ones |
-//! | `trees.rs` | what both are kept as |
+//! | `trees.rs` | what both are kept as, and what each feature adds to their sum |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
-//! | `cholesky.rs` | what these stand on |
+//! | `newton.rs`, `cholesky.rs` | what these stand on |
 
 pub(crate) mod boosted;
 pub(crate) mod cholesky;
 pub(crate) mod forest;
 pub(crate) mod logistic;
 pub(crate) mod maximum_likelihood;
+pub(crate) mod newton;
 pub(crate) mod trees;
 
 use ndarray::ArrayView2;
-use serde::Serialize;
-
-use crate::{DetectorError, Logistic, Trees, fit_logistic};
+use serde::{Deserialize, Serialize};
 use veridiff_text::named;
 
+use crate::{DetectorError, Trees, rows::require_both_classes, sigmoid};
+
+/// What a learner is told beside the rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LearnSettings {
+    /// The L2 penalty of a logistic regression, at least 0; see [`fit_logistic`](crate::fit_logistic). Others ignore it.
+    pub l2: f64,
+    /// What is drawn at random is drawn from this.
+    pub seed: u64,
+}
+
 /// A way to learn from labelled rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Learner {
-    /// Penalised logistic regression on standardised features: every feature's weight can be read off.
-    #[default]
-    Logistic,
-    /// Gradient-boosted trees: thresholds and interactions, at the price of a plain explanation.
-    Boosted,
-    /// Extremely randomised trees: many deep ones on splits drawn at random, and their mean.
-    Forest,
-}
+pub trait Learn {
+    /// What it learns.
+    type Model: Predict;
 
-named!(Learner, "learner", "logistic" => Logistic, "boosted" => Boosted, "forest" => Forest);
+    /// What tables and captions call it: a plural or a mass noun, such as `boosted trees`.
+    const TITLE: &'static str;
 
-/// What was learnt.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fitted {
-    /// Weights.
-    Logistic(Logistic),
-    /// Trees.
-    Trees(Trees),
-}
-
-impl Learner {
-    /// Learns from rows `[n, F]` and their labels (true = positive). `l2` is the penalty of logistic regression, `seed` draws what
-    /// trees may split on; scaling is learnt from these rows too.
+    /// Learns from rows `[n, F]`, all finite, and their labels (true = positive), both of which occur.
     ///
     /// # Errors
-    /// [`DetectorError::OneClass`] and those of [`fit_logistic`]; [`DetectorError::Trees`].
-    pub fn fit(self, features: ArrayView2<f64>, labels: &[bool], l2: f64, seed: u64) -> Result<Fitted, DetectorError> {
-        let n_positive = labels.iter().filter(|label| **label).count();
-        if n_positive == 0 || n_positive == labels.len() {
-            return Err(DetectorError::OneClass { label: u8::from(n_positive > 0), n_rows: labels.len() });
-        }
-        Ok(match self.grow(features, labels, seed)? {
-            Some(trees) => Fitted::Trees(trees),
-            None => Fitted::Logistic(fit_logistic(features, labels, l2)?),
-        })
-    }
+    /// What the learner needs and the rows lack; [`DetectorError::Solver`] or [`DetectorError::Trees`] when it fails.
+    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Self::Model, DetectorError>;
+}
 
-    /// Grows trees on rows of both labels, if that is how it learns.
-    pub(crate) fn grow(
-        self,
-        features: ArrayView2<f64>,
-        labels: &[bool],
-        seed: u64,
-    ) -> Result<Option<Trees>, DetectorError> {
-        match self {
-            Learner::Logistic => Ok(None),
-            Learner::Boosted => boosted::grow(features, labels, seed).map(Some),
-            Learner::Forest => forest::grow(features, labels, seed).map(Some),
-        }
+/// What was learnt. In a file it stands beside its `kind`, as it serialises.
+pub trait Predict {
+    /// The log-odds, before calibration, that a row with these F feature values is positive.
+    fn log_odds(&self, row: &[f64]) -> f64;
+
+    /// What each feature adds to the log-odds of a row, against a row with the baseline's values: they sum to the difference of
+    /// the two rows' log-odds.
+    fn contributions(&self, row: &[f64], baseline: &[f64]) -> Vec<f64>;
+
+    /// What is wrong with one that was read from a file for this many features, if anything: one without fault predicts for
+    /// every row.
+    fn fault(&self, n_features: usize) -> Option<String>;
+
+    /// The trees that it consists of, if it does.
+    fn trees(&self) -> Option<&Trees> {
+        None
     }
 }
 
-impl Fitted {
-    /// The probability, 0 to 1, that a row with these feature values is positive; NaN if one of them is NaN.
-    pub fn predict(&self, row: &[f64]) -> f64 {
-        match self {
-            Fitted::Logistic(logistic) => logistic.predict(row),
-            Fitted::Trees(trees) => trees.predict(row),
+macro_rules! learners {
+    ($($(#[$doc:meta])+ $name:literal => $variant:ident($learner:ty);)+) => {
+        /// A way to learn from labelled rows, by its name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub enum Learner {
+            $($(#[$doc])+ #[serde(rename = $name)] $variant,)+
         }
+
+        named!(Learner, "learner", $($name => $variant),+);
+
+        impl Learner {
+            /// What tables and captions call it, such as `boosted trees`.
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Learner::$variant => <$learner as Learn>::TITLE,)+
+                }
+            }
+
+            /// Learns from rows `[n, F]`, all finite, and their labels (true = positive).
+            ///
+            /// # Errors
+            /// [`DetectorError::OneClass`], and those of the learner's [`Learn::fit`].
+            pub fn fit(
+                self,
+                features: ArrayView2<f64>,
+                labels: &[bool],
+                settings: LearnSettings,
+            ) -> Result<Model, DetectorError> {
+                require_both_classes(labels)?;
+                Ok(match self {
+                    $(Learner::$variant => Model::$variant(<$learner as Learn>::fit(features, labels, settings)?),)+
+                })
+            }
+        }
+
+        /// What was learnt, whoever learnt it. In a file an object whose `kind` is the learner's name.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum Model {
+            $($(#[$doc])+ #[serde(rename = $name)] $variant(<$learner as Learn>::Model),)+
+        }
+
+        impl Model {
+            /// How it was learnt.
+            pub fn learner(&self) -> Learner {
+                match self {
+                    $(Model::$variant(_) => Learner::$variant,)+
+                }
+            }
+
+            fn predictor(&self) -> &dyn Predict {
+                match self {
+                    $(Model::$variant(model) => model,)+
+                }
+            }
+        }
+    };
+}
+
+learners! {
+    /// Penalised logistic regression on standardised features: every feature's weight can be read off.
+    "logistic" => Logistic(logistic::LogisticRegression);
+    /// Gradient-boosted trees: thresholds and interactions, at the price of a plain explanation.
+    "boosted" => Boosted(boosted::BoostedTrees);
+    /// Extremely randomised trees: many deep ones on splits drawn at random, and their mean.
+    "forest" => Forest(forest::RandomisedTrees);
+}
+
+impl Default for Learner {
+    fn default() -> Self {
+        Learner::Logistic
+    }
+}
+
+impl Model {
+    /// The probability, 0 to 1, that a row with these feature values is positive, before calibration; NaN if one of them is NaN.
+    ///
+    /// # Panics
+    /// If the number of values is not the number of features.
+    pub fn predict(&self, row: &[f64]) -> f64 {
+        if row.iter().any(|value| value.is_nan()) { f64::NAN } else { sigmoid(self.log_odds(row)) }
+    }
+}
+
+impl Predict for Model {
+    fn log_odds(&self, row: &[f64]) -> f64 {
+        self.predictor().log_odds(row)
+    }
+
+    fn contributions(&self, row: &[f64], baseline: &[f64]) -> Vec<f64> {
+        self.predictor().contributions(row, baseline)
+    }
+
+    fn fault(&self, n_features: usize) -> Option<String> {
+        self.predictor().fault(n_features)
+    }
+
+    fn trees(&self) -> Option<&Trees> {
+        self.predictor().trees()
     }
 }

@@ -30,13 +30,13 @@ pub struct CalibrationBin {
     pub high: f64,
     /// Rows in it.
     pub n: usize,
-    /// Their mean probability.
+    /// The mean of their probabilities, 0 to 1.
     pub mean_probability: f64,
     /// Share of positives among them.
     pub positive_rate: f64,
 }
 
-/// How bins are laid.
+/// How the bounds of reliability bins are laid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binning {
     /// Over 0 to 1, equally wide.

@@ -61,7 +61,7 @@ pub fn point_biserial(values: &[f64], labels: &[bool]) -> Option<Correlation> {
 /// Pearson's chi-squared test of whether rates differ between sets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Homogeneity {
-    /// The statistic.
+    /// The chi-squared statistic.
     pub chi_squared: f64,
     /// Degrees of freedom: sets with rows, minus one.
     pub df: usize,

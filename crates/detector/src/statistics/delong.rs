@@ -10,9 +10,9 @@ use crate::{
 /// A ROC-AUC with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Delong {
-    /// The area, 0 to 1.
+    /// The area under the ROC curve, 0 to 1.
     pub auc: f64,
-    /// Its standard error.
+    /// The standard error of the estimate above.
     pub standard_error: f64,
     /// 95%: the area ± 1.96 standard errors, cut at 0 and 1. Null if the standard error is zero, as with perfect
     /// separation: that says that the method has nothing to go by, not that the area is certain.
@@ -24,7 +24,7 @@ pub struct Delong {
 pub struct PairedDelong {
     /// The first area minus the second.
     pub difference: f64,
-    /// Its standard error.
+    /// The standard error of the estimate above.
     pub standard_error: f64,
     /// 95% interval of the difference; null if the standard error is zero.
     pub interval: Option<Interval>,

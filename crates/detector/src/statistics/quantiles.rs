@@ -1,7 +1,7 @@
 //! Where a value falls among the rows that a detector was trained on.
 
 /// How many quantiles of a feature are kept: one for every percent, from the least value to the largest.
-pub const N_QUANTILES: usize = 101;
+pub(crate) const N_QUANTILES: usize = 101;
 
 /// The quantiles of the finite ones among `values`, ascending, interpolated between order statistics (Hyndman and Fan's type 7)
 /// and kept to seven significant digits; empty without values.

@@ -62,7 +62,7 @@ impl RankedRows {
     }
 }
 
-/// How intervals are made.
+/// How intervals are drawn by resampling groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Bootstrap {
     /// Number of resamples; 0 makes no interval.
@@ -100,7 +100,7 @@ pub struct Scored<'a> {
 ///
 /// # Panics
 /// If the slices of a stratum differ in length.
-pub fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval> {
+pub(crate) fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval> {
     resampled(strata, bootstrap, |aucs| mean(aucs.iter().flatten().copied()))
 }
 
@@ -109,7 +109,7 @@ pub fn auc_interval(strata: &[Scored], bootstrap: Bootstrap) -> Option<Interval>
 ///
 /// # Panics
 /// If the slices differ in length.
-pub fn auc_difference_interval(scored: Scored, other: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
+pub(crate) fn auc_difference_interval(scored: Scored, other: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
     resampled(&[scored, Scored { scores: other, ..scored }], bootstrap, |aucs| Some(aucs[0]? - aucs[1]?))
 }
 
@@ -181,7 +181,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 
 /// A cut: rows that score at least `value` are called positive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Threshold {
+pub(crate) struct Threshold {
     /// The cut, finite.
     pub value: f64,
     /// Accuracy on the rows it was chosen on.
@@ -194,7 +194,7 @@ pub struct Threshold {
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn best_threshold(scores: &[f64], labels: &[bool]) -> Option<Threshold> {
+pub(crate) fn best_threshold(scores: &[f64], labels: &[bool]) -> Option<Threshold> {
     assert_eq!(scores.len(), labels.len(), "one label per score");
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));

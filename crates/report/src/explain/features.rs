@@ -165,7 +165,7 @@ impl Explanation {
         let (mut missing, mut values, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let has_reference = self.reference.is_some();
         let mut has_quantiles = false;
-        for trained in &detector.features {
+        for (index, trained) in detector.features.iter().enumerate() {
             let place = self.features.iter().position(|feature| feature.column == trained.name);
             let place = place.unwrap_or_else(|| self.add(trained.name.clone()));
             places.push(place);
@@ -176,7 +176,7 @@ impl Explanation {
             };
             values.push(value);
             // a regression's does not hang on features that may be missing
-            feature.contribution = detector.trees().is_none().then(|| trained.contribution(value));
+            feature.contribution = detector.contribution_alone(index, value);
             if !has_reference {
                 feature.percentile = percentile(&trained.quantiles, value);
                 has_quantiles |= feature.percentile.is_some();

@@ -27,11 +27,7 @@ pub fn judges_detector(evaluation: &Evaluation) -> bool {
 
 /// What makes one prediction of several metrics.
 pub fn learner(learner: Learner) -> &'static str {
-    match learner {
-        Learner::Logistic => "logistic regression",
-        Learner::Boosted => "boosted trees",
-        Learner::Forest => "extremely randomised trees",
-    }
+    learner.title()
 }
 
 /// For a picture that shows scores: how many rows, how they were scored, and the scorer that its names leave out.
@@ -80,7 +76,7 @@ pub fn procedure(evaluation: &Evaluation) -> String {
     }
     let learner = match settings.learner {
         Learner::Logistic => format!("{}, L2 penalty {}", learner(settings.learner), settings.l2),
-        Learner::Boosted | Learner::Forest => learner(settings.learner).to_owned(),
+        other => learner(other).to_owned(),
     };
     format!(
         "Out of fold: {} folds, once, groups kept whole; {learner}; seed {}.",
