@@ -1,7 +1,7 @@
 //! veridiff finds what a generated code review comment or commit message says that the change does not support.
 //!
-//! This package is the command, and the library's face: ten names from the crates under `crates/`, where everything else is to be
-//! found. A [`Gate`] judges samples, each a change and the text about it:
+//! This package is the command, and the library's face: the names to begin with, from the crates under `crates/`, where everything
+//! else is to be found. A [`Gate`] judges samples, each a change and the text about it:
 //!
 //! ```no_run
 //! use veridiff::{Gate, Sample};
