@@ -85,8 +85,11 @@ impl Memory {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut ok = true;
-    let models = args.model.options()?;
-    for files in models.files()? {
+    let mut models = args.model.options()?;
+    let found = models.files()?;
+    // with it goes the bar of what was fetched
+    models.fetch.progress = None;
+    for files in found {
         let scorer = models.load_in(&files, models.dtype)?;
         // differences of a forward pass in half precision would be mostly rounding
         let precise = match models.dtype {

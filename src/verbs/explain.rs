@@ -1,7 +1,7 @@
 //! `veridiff explain`: one diff and one text, token by token.
 
 use std::{
-    ops::Range,
+    ops::{ControlFlow, Range},
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -16,7 +16,12 @@ use crate::{
     },
     terminal::{UsageError, has_colours, note, print},
 };
-use veridiff_core::{families::catalogue::FeatureSet, scorer::Scorer, settings::Settings};
+use veridiff_core::{
+    families::catalogue::FeatureSet,
+    run::{source::ColumnSource, sources::ScorerSource},
+    scorer::Scorer,
+    settings::Settings,
+};
 use veridiff_detector::Detector;
 use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};
@@ -107,8 +112,20 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
-    let scorer = args.model.scorer()?;
-    let mut explanation = explain(&scorer, &sample, &settings)?;
+    let models = args.model.options()?;
+    let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
+    drop(models);
+    // the first is explained; the others give the features that a detector needs of them
+    let first = scorers.remove(0).scorer()?;
+    let mut explanation = explain(&first, &sample, &settings)?;
+    drop(first);
+    for mut other in scorers {
+        let provenance = other.provenance();
+        other.columns(&[&sample], &settings, &mut |_, columns| {
+            explanation.add_scorer(&columns, provenance.clone());
+            ControlFlow::Continue(())
+        })?;
+    }
     if let (Some(table), Some(path)) = (&table, &args.table) {
         let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
         explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;

@@ -172,6 +172,86 @@ fn a_model_is_the_one_that_the_detector_knows() {
     desk.run_line(&format!("check --detector tiny.json --model {other} --input demo.jsonl")).refused(&["weights@tiny"]);
 }
 
+/// A desk with a table of two scorers, `a` and `b`, and a detector over features of both, `two.json`; the options that name them.
+fn desk_with_two_scorers() -> (Desk, String) {
+    let desk = desk();
+    let models = format!("--model a={} --model b={}", fixture("llama_tied"), fixture("qwen3"));
+    desk.run_line(&format!("score {models} --input demo.jsonl --features uncertainty,grounding --output two.jsonl"))
+        .ends(0, &[]);
+    desk.run_line(
+        "fit --input two.jsonl --features logprob@a,entropy@b,logprob@b,ground_words --bootstrap 0 --output two.json",
+    )
+    .ends(0, &[]);
+    (desk, models)
+}
+
+#[test]
+fn a_detector_can_use_features_of_several_scorers() {
+    let (desk, models) = desk_with_two_scorers();
+    let check = |models: &str| {
+        desk.run_line(&format!("check --detector two.json {models} --json --exit-zero --input demo.jsonl"))
+    };
+    let run = check(&models);
+    run.ends(0, &[]);
+    let detector: Value = serde_json::from_str(&desk.text("two.json")).unwrap();
+    let table: Vec<Value> = desk.text("two.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(run.lines().len(), table.len());
+    for (finding, row) in run.lines().iter().zip(&table) {
+        assert_eq!(finding["id"], row["id"]);
+        let features = detector["features"].as_array().unwrap();
+        assert_eq!(features.len(), 4);
+        let z: f64 = features
+            .iter()
+            .map(|f| {
+                let of = |key: &str| f[key].as_f64().unwrap();
+                of("coefficient") * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean")) / of("scale")
+            })
+            .sum::<f64>()
+            + detector["intercept"].as_f64().unwrap();
+        let (slope, offset) = (&detector["calibration"]["slope"], &detector["calibration"]["intercept"]);
+        let want = 1.0 / (1.0 + (-(slope.as_f64().unwrap() * z + offset.as_f64().unwrap())).exp());
+        let got = finding["p_hallucination"].as_f64().unwrap();
+        assert!((got - want).abs() < 1e-9, "{}: {got}, expected {want}", finding["id"]);
+    }
+    // the order of the options does not matter, names do
+    let turned = format!("--model b={} --model a={}", fixture("qwen3"), fixture("llama_tied"));
+    assert_eq!(check(&turned).lines(), run.lines());
+    let swapped = format!("--model b={} --model a={}", fixture("llama_tied"), fixture("qwen3"));
+    check(&swapped).refused(&["weights@a"]);
+    let unnamed = format!("--model {} --model {}", fixture("llama_tied"), fixture("qwen3"));
+    check(&unnamed).refused(&["2 models are given for 2", "NAME=SOURCE", "`a`, `b`"]);
+}
+
+#[test]
+fn explain_has_the_features_of_several_scorers() {
+    let (desk, models) = desk_with_two_scorers();
+    let explain = |models: &str| {
+        let args = "--detector two.json --input demo.jsonl --id read-ids-a --json";
+        let run = desk.run_line(&format!("explain {models} {args}"));
+        run.ends(0, &[]);
+        run.lines().remove(0)
+    };
+    let both = explain(&models);
+    let is_it = |row: &Value| row["id"] == "read-ids-a";
+    let mut rows =
+        desk.text("two.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+    rows.retain(is_it);
+    let features = both["features"].as_array().unwrap();
+    for column in ["logprob@a", "logprob@b", "entropy@b"] {
+        let feature = features.iter().find(|feature| feature["column"] == column).unwrap();
+        assert!((feature["value"].as_f64().unwrap() - rows[0][column].as_f64().unwrap()).abs() < 1e-9, "{feature}");
+    }
+    assert_eq!(both["scorer"], "a");
+    let mut checked =
+        desk.run_line(&format!("check --detector two.json {models} --json --exit-zero --input demo.jsonl")).lines();
+    checked.retain(is_it);
+    let p = |of: &Value| of["p_hallucination"].as_f64().unwrap();
+    assert!((p(&both["verdict"]) - p(&checked[0])).abs() < 1e-9, "{}, {}", both["verdict"], checked[0]);
+    // with one of them there is no verdict, and a note says what is missing
+    let one = explain(&format!("--model a={}", fixture("llama_tied")));
+    assert!(one["verdict"].is_null() && one["notes"].to_string().contains("logprob@b"), "{}", one["notes"]);
+}
+
 /// The types are made from the schema that OASIS publishes: what they read is of it, and what they lose is not in it.
 fn is_sarif(log: &Value) {
     let read: serde_sarif::sarif::Sarif = serde_json::from_value(log.clone()).unwrap();

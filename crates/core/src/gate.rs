@@ -82,9 +82,9 @@ impl Gate {
         for (tasks, detector) in by_task {
             let (judge, differences) = Judge::new(tasks, detector, full, &settings, &mut loaded)?;
             judges.push(judge);
-            notes.extend(differences);
+            let new: Vec<String> = differences.into_iter().filter(|note| !notes.contains(note)).collect();
+            notes.extend(new);
         }
-        notes.dedup();
         Ok(Gate { judges, notes })
     }
 

@@ -249,3 +249,124 @@ pub fn journal_path(output: &Path) -> PathBuf {
     name.push(".journal.jsonl");
     name.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::source::{Done, one_by_one};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    /// A source as somebody may add one: how long texts are, under a name of its own.
+    struct Lengths {
+        name: &'static str,
+        is_heavy: bool,
+        n_computed: Arc<AtomicUsize>,
+    }
+
+    impl ColumnSource for Lengths {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn provenance(&self) -> BTreeMap<String, String> {
+            BTreeMap::from([(format!("version@{}", self.name), "1".to_owned())])
+        }
+
+        fn is_heavy(&self) -> bool {
+            self.is_heavy
+        }
+
+        fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+            one_by_one(samples.len(), done, |index| {
+                self.n_computed.fetch_add(1, Ordering::Relaxed);
+                let status = if samples[index].text == "bad" { "error" } else { "ok" };
+                let column = |key: &str| format!("{key}@{}", self.name);
+                Row::from_iter([
+                    (column("length"), samples[index].text.len().into()),
+                    (column("status"), status.into()),
+                    (column("error"), (status == "error").then_some("no good").into()),
+                ])
+            });
+            Ok(())
+        }
+    }
+
+    /// A run over three samples by a heavy source and, behind it, a light one, and the counts of parts that each computes.
+    fn run(texts: [&str; 3], names: [&'static str; 2]) -> (ScoreRun, [Arc<AtomicUsize>; 2]) {
+        let samples = texts.iter().enumerate();
+        let samples = samples.map(|(i, text)| (i, Sample::new(&format!("s{i}"), "+x", text))).collect();
+        let counts = [Arc::default(), Arc::default()];
+        let source = |i: usize| -> Box<dyn ColumnSource> {
+            Box::new(Lengths { name: names[i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) })
+        };
+        (ScoreRun::new(samples, vec![source(0), source(1)], Settings::default(), None), counts)
+    }
+
+    /// Records what a run tells.
+    #[derive(Default)]
+    struct Told(Vec<String>);
+
+    impl Progress for Told {
+        fn part(&mut self, part: &NewPart<'_>) {
+            self.0.push(format!("{} {} {}/{}", part.source, part.index, part.n_done, part.n));
+        }
+    }
+
+    #[test]
+    fn heavy_sources_come_last_and_columns_in_the_order_given() {
+        let (run, _) = run(["a", "bb", "ccc"], ["heavy", "light"]);
+        assert_eq!((&*run.provenance()["version@heavy"], &*run.provenance()["version@light"]), ("1", "1"));
+        let mut told = Told::default();
+        let (table, summary) = run.table(&mut told).unwrap();
+        assert_eq!(told.0[..2], ["light 0 1/3", "light 1 2/3"]);
+        assert_eq!(told.0[5], "heavy 2 3/3");
+        let names = table.column_names();
+        let place = |name: &str| names.iter().position(|column| *column == name).unwrap();
+        assert!(place("length@heavy") < place("length@light"));
+        assert_eq!(table.numbers("length@light").unwrap(), [Some(1.0), Some(2.0), Some(3.0)]);
+        assert_eq!((summary.n_rows, summary.n_new, summary.n_failed), (3, 3, 0));
+    }
+
+    #[test]
+    fn rows_stream_in_order_until_no_more_is_wanted() {
+        let (run, counts) = run(["a", "bad", "ccc"], ["heavy", "light"]);
+        let mut ids = Vec::new();
+        let summary = run.stream(&mut (), &mut |row| {
+            ids.push(row["id"].as_str().unwrap().to_owned());
+            if ids.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let summary = summary.unwrap();
+        assert_eq!(ids, ["s0", "s1"]);
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [2, 3], "the last source stops in the middle");
+        assert_eq!((summary.n_rows, summary.n_failed), (2, 1));
+        assert_eq!(summary.failures, ["row `s1`: no good"]);
+    }
+
+    #[test]
+    fn a_source_of_any_kind_is_resumed_part_by_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("t.jsonl");
+        let computed = |counts: [Arc<AtomicUsize>; 2]| counts.map(|count| count.load(Ordering::Relaxed));
+        let (first, counts) = run(["a", "bad", "ccc"], ["heavy", "light"]);
+        first.write(&output, Begin::New, &mut ()).unwrap();
+        assert_eq!(computed(counts), [3, 3]);
+        // the journal of another run is not written over unasked
+        let (again, _) = run(["a", "bad", "ccc"], ["heavy", "light"]);
+        assert!(matches!(again.write(&output, Begin::New, &mut ()), Err(Error::Table(_))));
+        // what failed is tried again, and a text that changed
+        let whole = std::fs::read(&output).unwrap();
+        let (resumed, counts) = run(["a", "bad", "ccc"], ["heavy", "light"]);
+        let summary = resumed.write(&output, Begin::Resume, &mut ()).unwrap();
+        assert_eq!((computed(counts), summary.n_resumed, summary.n_new), ([1, 1], 2, 1));
+        assert_eq!(std::fs::read(&output).unwrap(), whole);
+        let (changed, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        changed.write(&output, Begin::Resume, &mut ()).unwrap();
+        assert_eq!(computed(counts), [2, 2]);
+        let (overwritten, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        overwritten.write(&output, Begin::Overwrite, &mut ()).unwrap();
+        assert_eq!(computed(counts), [3, 3]);
+    }
+}

@@ -50,7 +50,11 @@ enum State {
 }
 
 impl ScorerSource {
-    fn loaded(&mut self) -> Result<Arc<Scorer>> {
+    /// The scorer, whose weights are read now if they were not before.
+    ///
+    /// # Errors
+    /// [`Error::Loading`]; [`Error::NotLoaded`] if that has failed before.
+    pub fn scorer(&mut self) -> Result<Arc<Scorer>> {
         let scorer = match std::mem::replace(&mut self.state, State::Lost) {
             State::Prepared(prepared) => Arc::new(prepared.load().map_err(|error| Error::loading(&self.name, error))?),
             State::Loaded(scorer) => scorer,
@@ -101,7 +105,7 @@ impl ColumnSource for ScorerSource {
     }
 
     fn load(&mut self, settings: &Settings) -> Result<()> {
-        self.loaded()?.prepare(settings);
+        self.scorer()?.prepare(settings);
         Ok(())
     }
 
@@ -113,7 +117,7 @@ impl ColumnSource for ScorerSource {
     }
 
     fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
-        let batch = Batch { scorer: self.loaded()?, settings: settings.clone() };
+        let batch = Batch { scorer: self.scorer()?, settings: settings.clone() };
         let _stopped = batch.run(samples, done);
         Ok(())
     }

@@ -17,7 +17,7 @@ use veridiff_core::{
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
 use veridiff_table::{
-    ID_COLUMN, Table,
+    ID_COLUMN, Row, Table,
     catalogue::{Entry, feature_of},
 };
 use veridiff_text::sample::Sample;
@@ -138,6 +138,21 @@ impl Explanation {
         self.note_differences(table.metadata(), &rows);
         self.reference = Some(Reference { rows, n_rows: table.n_rows() });
         Ok(())
+    }
+
+    /// Takes over the features of another scorer, measured for the same sample: the columns of its row. `provenance` is what they come
+    /// from. Where it could not compute them, a note says why.
+    pub fn add_scorer(&mut self, columns: &Row, provenance: BTreeMap<String, String>) {
+        for (column, value) in columns {
+            if let (Some(scorer), Some(why)) = (column.strip_prefix("error@"), value.as_str()) {
+                self.notes.push(format!("no features of `{scorer}`: {why}"));
+            }
+            let Some(value) = value.as_f64().filter(|_| CATALOGUE.entry_of(column).is_some()) else { continue };
+            let known = self.features.iter().position(|feature| feature.column == *column);
+            let place = known.unwrap_or_else(|| self.add(column.clone()));
+            self.features[place].value.get_or_insert(value);
+        }
+        self.settings.extend(provenance);
     }
 
     /// A line for a column that has none; it takes the place of the registry's, if that stands there without a model.
