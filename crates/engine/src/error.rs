@@ -343,7 +343,13 @@ pub enum ModelError {
         /// The file.
         file: String,
         /// What the client said.
-        source: Box<hf_hub::HFError>,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A repository of the hub, in a build that does not reach it.
+    #[error("`{repo}` would come from the hub, which this program was built without")]
+    NoHub {
+        /// `org/name`.
+        repo: String,
     },
     /// A tensor operation failed: a fault of ours or of the device.
     #[error("tensor operation failed while loading")]
@@ -448,6 +454,7 @@ impl ModelError {
                  its terms on its page and set HF_TOKEN to a token that may read it"
                     .into()
             }
+            E::NoHub { .. } => "build it with the feature `hub`, or name a folder that holds the model".into(),
             E::Hub { .. } => {
                 "check the network, HF_ENDPOINT and proxies, and run it again: files that have arrived are kept".into()
             }
