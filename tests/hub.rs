@@ -42,8 +42,12 @@ struct State {
     gated: Vec<String>,
     /// By file name; one for the next transfer.
     faults: HashMap<String, Fault>,
+    /// Whether transfers may begin in the middle of a file.
+    has_parts: bool,
     /// `METHOD name` of every request: of a file's name, or of a route that ends in it.
     log: Vec<String>,
+    /// Length of every body of a file.
+    lengths: Vec<usize>,
 }
 
 /// A hub that serves repositories from memory as the real one does: large files by a redirect to another path, with their
@@ -128,16 +132,21 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>, base: &str) -> std::io::R
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     let mut token = String::new();
+    let mut first = 0;
     while let Some(line) = lines.next().transpose()?.filter(|line| !line.is_empty()) {
         if let Some((_, value)) = line.split_once("earer ") {
             token = value.trim().into();
+        }
+        if let Some(range) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
+            first = range.trim_end_matches('-').parse().unwrap();
         }
     }
     let mut words = request.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (status, headers, body, sent) = {
         let mut state = state.lock().unwrap();
-        respond(&mut state, method, path, &token, base)
+        let whole = respond(&mut state, method, path, &token, base);
+        from_byte(first, whole, &mut state)
     };
     let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n", body.len());
     stream.write_all(head.as_bytes())?;
@@ -147,8 +156,21 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>, base: &str) -> std::io::R
     Ok(())
 }
 
+/// What is sent of `whole` to one who has the bytes before `first`.
+fn from_byte(first: usize, whole: Answer, state: &mut State) -> Answer {
+    let (mut status, mut headers, mut body, mut sent) = whole;
+    if first > 0 && status == 200 && state.has_parts {
+        headers.push_str(&format!("content-range: bytes {first}-{}/{}\r\n", body.len() - 1, body.len()));
+        (status, body, sent) = (206, body.split_off(first), sent - first);
+    }
+    state.lengths.push(body.len());
+    (status, headers, body, sent)
+}
+
 /// Status, further headers, body, and how much of it is sent before the connection ends.
-fn respond(state: &mut State, method: &str, path: &str, token: &str, base: &str) -> (u16, String, Vec<u8>, usize) {
+type Answer = (u16, String, Vec<u8>, usize);
+
+fn respond(state: &mut State, method: &str, path: &str, token: &str, base: &str) -> Answer {
     let bare = |status: u16, code: &str| (status, format!("x-error-code: {code}\r\n"), Vec::new(), 0);
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let (repo, revision, file) = match parts[..] {
@@ -328,6 +350,23 @@ fn after_a_broken_transfer_only_what_is_missing_is_fetched() {
     assert_eq!(hub.transfers(), ["model.safetensors"], "finished files are not fetched again");
     let folder = Path::new(pulled["path"].as_str().unwrap());
     assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), model("qwen3")["model.safetensors"]);
+}
+
+#[test]
+fn a_broken_transfer_goes_on_at_its_end_where_the_server_has_parts() {
+    let whole = model("qwen3")["model.safetensors"].clone();
+    for has_parts in [true, false] {
+        let hub = Hub::with_tiny();
+        hub.state.lock().unwrap().has_parts = has_parts;
+        hub.break_next("model.safetensors", Fault::CutAfter(100_000));
+        refused(hub.pull("org/tiny"), &["`model.safetensors`"]);
+        hub.state.lock().unwrap().lengths.clear();
+        let pulled = json(hub.pull("org/tiny"));
+        let sent = *hub.state.lock().unwrap().lengths.iter().max().unwrap();
+        assert_eq!(sent, if has_parts { whole.len() - 100_000 } else { whole.len() });
+        let folder = Path::new(pulled["path"].as_str().unwrap());
+        assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), whole);
+    }
 }
 
 #[test]

@@ -222,7 +222,10 @@ pub enum ModelError {
     },
     /// Something else went wrong with the hub.
     #[error("cannot fetch `{file}` of `{repo}` from the hub")]
-    Hub { repo: String, file: String, source: Box<hf_hub::HFError> },
+    Hub { repo: String, file: String, source: Box<dyn std::error::Error + Send + Sync> },
+    /// A repository of the hub, in a build that does not reach it.
+    #[error("`{repo}` would come from the hub, which this program was built without")]
+    NoHub { repo: String },
     /// A tensor operation failed: a fault of ours or of the device.
     #[error("tensor operation failed while loading")]
     Tensor(#[source] candle_core::Error),
@@ -335,6 +338,7 @@ impl ModelError {
                 "check the spelling, since the hub may say this of what does not exist; if it is gated or private, accept \
                  its terms on its page and set HF_TOKEN to a token that may read it"
             }
+            E::NoHub { .. } => "build it with the feature `hub`, or name a folder that holds the model",
             E::Hub { .. } => {
                 "check the network, HF_ENDPOINT and proxies, and run it again: files that have arrived are kept"
             }

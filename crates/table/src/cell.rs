@@ -161,6 +161,19 @@ pub(super) fn to_array(cells: &[Cell], kind: Kind) -> ArrayRef {
     }
 }
 
+/// The rows of a column of `kind` for which `keep` is true.
+pub(super) fn kept(array: &dyn Array, kind: Kind, keep: &[bool]) -> ArrayRef {
+    fn only<T>(values: impl Iterator<Item = T>, keep: &[bool]) -> impl Iterator<Item = T> {
+        values.zip(keep).filter_map(|(value, keep)| keep.then_some(value))
+    }
+    match kind {
+        Kind::Null => Arc::new(NullArray::new(keep.iter().filter(|keep| **keep).count())),
+        Kind::Int => Arc::new(Int64Array::from_iter(only(array.as_primitive::<types::Int64Type>().iter(), keep))),
+        Kind::Float => Arc::new(Float64Array::from_iter(only(array.as_primitive::<types::Float64Type>().iter(), keep))),
+        Kind::Text | Kind::Json => Arc::new(StringArray::from_iter(only(array.as_string::<i32>().iter(), keep))),
+    }
+}
+
 /// The cell of a column of `kind` at `row`, from 0.
 pub(super) fn cell_at(array: &dyn Array, kind: Kind, row: usize) -> Cell {
     if kind == Kind::Null || array.is_null(row) {

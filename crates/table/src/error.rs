@@ -48,7 +48,7 @@ pub enum TableError {
         /// The file.
         path: PathBuf,
         /// What the decoder says.
-        source: arrow_schema::ArrowError,
+        source: csv::Error,
     },
     /// A line that is not a JSON object.
     #[error("`{path}` line {line} is not a JSON object")]

@@ -10,11 +10,14 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, cast::AsArray, types::Float64Type};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchReader,
+    cast::AsArray,
+    types::{Float64Type, Int64Type},
+};
+use arrow_schema::{ArrowError, DataType};
 use parquet::{
     arrow::{
         ArrowWriter,
@@ -31,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Column, Row, Table, TableBuilder, TableError,
-    cell::{Cell, Kind},
+    cell::{self, Cell, Kind},
 };
 use crate::files;
 
@@ -149,7 +152,7 @@ impl Table {
         }
         let write = |out: &mut (dyn Write + Send)| match format {
             Format::Parquet => self.write_parquet(out).map_err(io_of_parquet),
-            Format::Csv => self.write_csv(out).map_err(io_of_arrow),
+            Format::Csv => self.write_csv(out).map_err(io_of_csv),
             Format::Jsonl => self.write_jsonl(out),
         };
         files::write_with(&target, write).map_err(failed(&target))
@@ -181,11 +184,22 @@ impl Table {
         Ok(())
     }
 
-    fn write_csv(&self, out: &mut (dyn Write + Send)) -> Result<(), ArrowError> {
+    fn write_csv(&self, out: &mut (dyn Write + Send)) -> csv::Result<()> {
         if self.columns.is_empty() {
             return Ok(()); // the CSV writer has no record without fields
         }
-        arrow_csv::WriterBuilder::new().with_header(true).build(out).write(&self.batch)
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(self.columns.iter().map(|column| &column.name))?;
+        let mut record = csv::StringRecord::new();
+        for row in 0..self.n_rows() {
+            record.clear();
+            for (column, array) in self.columns.iter().zip(self.batch.columns()) {
+                push_field(&mut record, array, column.kind, row);
+            }
+            writer.write_record(&record)?;
+        }
+        writer.flush()?;
+        Ok(())
     }
 
     fn write_jsonl(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
@@ -220,10 +234,26 @@ fn io_of_parquet(error: ParquetError) -> io::Error {
 }
 
 /// The system's error inside, so that its kind is not lost.
-fn io_of_arrow(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, inner) => inner,
-        other => io::Error::other(other),
+fn io_of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(inner) => inner,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+/// Adds the value at `row` to a record of a CSV file: a null is an empty field, and a float has the fewest digits that
+/// give it back.
+fn push_field(record: &mut csv::StringRecord, array: &ArrayRef, kind: Kind, row: usize) {
+    if kind == Kind::Null || array.is_null(row) {
+        return record.push_field("");
+    }
+    match kind {
+        Kind::Null => {}
+        Kind::Int => record.push_field(&array.as_primitive::<Int64Type>().value(row).to_string()),
+        Kind::Float => {
+            record.push_field(ryu::Buffer::new().format(array.as_primitive::<Float64Type>().value(row)));
+        }
+        Kind::Text | Kind::Json => record.push_field(array.as_string::<i32>().value(row)),
     }
 }
 
@@ -243,11 +273,11 @@ fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, found).build().map_err(damaged)?;
     let schema = reader.schema();
     let batches = reader.collect::<Result<Vec<RecordBatch>, ArrowError>>().map_err(|e| damaged(e.into()))?;
-    let batch = arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| damaged(e.into()))?;
+    let n_rows = batches.iter().map(RecordBatch::num_rows).sum();
 
     no_duplicates(path, schema.fields().iter().map(|field| field.name().as_str()))?;
     let mut columns = Vec::with_capacity(schema.fields().len());
-    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+    for (index, field) in schema.fields().iter().enumerate() {
         let remembered = known.iter().find(|column| column.name == *field.name());
         let kind = match arrow_kind(field.data_type()) {
             Some(Kind::Text) if remembered.is_some_and(|column| column.kind == Kind::Json) => Kind::Json,
@@ -257,12 +287,15 @@ fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
                 return Err(TableError::ColumnType { path: path.to_owned(), column, got });
             }
         };
-        let array = arrow_cast::cast(array, &kind.data_type()).map_err(|e| damaged(e.into()))?;
+        let mut cells = Vec::with_capacity(n_rows);
+        batches.iter().for_each(|batch| push_cells(batch.column(index), &mut cells));
+        // What is to be JSON text is that already: as text it stays as it is.
+        let array = cell::to_array(&cells, if kind == Kind::Json { Kind::Text } else { kind });
         all_finite(path, field.name(), &array)?;
         let first_row = remembered.map_or(0, |column| column.first_row);
         columns.push((Column { name: field.name().clone(), kind, first_row }, array));
     }
-    Ok(Table::from_arrays(columns, batch.num_rows(), metadata))
+    Ok(Table::from_arrays(columns, n_rows, metadata))
 }
 
 /// Whether every column chunk lies inside the file: the decoder takes that for granted.
@@ -293,6 +326,45 @@ fn arrow_kind(data_type: &DataType) -> Option<Kind> {
     }
 }
 
+/// Adds the values of an array whose type has a kind to `cells`: booleans as 1 and 0, numbers in the widest type.
+fn push_cells(array: &dyn Array, cells: &mut Vec<Cell>) {
+    use arrow_array::types as t;
+    macro_rules! push {
+        ($values:expr, $cell:expr) => {
+            cells.extend($values.iter().map(|value| value.map_or(Cell::Null, $cell)))
+        };
+    }
+    match array.data_type() {
+        DataType::Boolean => push!(array.as_boolean(), |truth| Cell::Int(truth.into())),
+        DataType::Int8 => push!(array.as_primitive::<t::Int8Type>(), |int| Cell::Int(int.into())),
+        DataType::Int16 => push!(array.as_primitive::<t::Int16Type>(), |int| Cell::Int(int.into())),
+        DataType::Int32 => push!(array.as_primitive::<t::Int32Type>(), |int| Cell::Int(int.into())),
+        DataType::Int64 => push!(array.as_primitive::<t::Int64Type>(), Cell::Int),
+        DataType::UInt8 => push!(array.as_primitive::<t::UInt8Type>(), |int| Cell::Int(int.into())),
+        DataType::UInt16 => push!(array.as_primitive::<t::UInt16Type>(), |int| Cell::Int(int.into())),
+        DataType::UInt32 => push!(array.as_primitive::<t::UInt32Type>(), |int| Cell::Int(int.into())),
+        DataType::Float16 => push!(array.as_primitive::<t::Float16Type>(), |float| Cell::Float(float.to_f64())),
+        DataType::Float32 => push!(array.as_primitive::<t::Float32Type>(), |float| Cell::Float(float.into())),
+        DataType::Float64 => push!(array.as_primitive::<t::Float64Type>(), Cell::Float),
+        DataType::Utf8 => push!(array.as_string::<i32>(), |text| Cell::Text(text.into())),
+        DataType::LargeUtf8 => push!(array.as_string::<i64>(), |text| Cell::Text(text.into())),
+        DataType::Utf8View => push!(array.as_string_view(), |text| Cell::Text(text.into())),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let mut values = Vec::with_capacity(dictionary.values().len());
+            push_cells(dictionary.values(), &mut values);
+            // Without values every row is null, and there are no keys to speak of.
+            let keys = if values.is_empty() { vec![0; array.len()] } else { dictionary.normalized_keys() };
+            cells.extend(keys.into_iter().enumerate().map(|(row, key)| match values.get(key) {
+                Some(value) if dictionary.keys().is_valid(row) => value.clone(),
+                _ => Cell::Null,
+            }));
+        }
+        // Null; the types without a kind were refused before.
+        _ => cells.resize(cells.len() + array.len(), Cell::Null),
+    }
+}
+
 fn all_finite(path: &Path, column: &str, array: &ArrayRef) -> Result<(), TableError> {
     let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return Ok(()) };
     match floats.iter().enumerate().find_map(|(row, float)| Some((row, float.filter(|float| !float.is_finite())?))) {
@@ -313,30 +385,28 @@ fn no_duplicates<'a>(path: &Path, names: impl IntoIterator<Item = &'a str>) -> R
 }
 
 fn read_csv(path: &Path, file: File) -> Result<Table, TableError> {
-    let malformed = |source: ArrowError| match source {
-        ArrowError::IoError(_, source) => TableError::Read { path: path.to_owned(), source },
-        source => TableError::Csv { path: path.to_owned(), source },
+    let malformed = |error: csv::Error| {
+        let path = path.to_owned();
+        match error.is_io_error() {
+            true => TableError::Read { path, source: io_of_csv(error) },
+            false => TableError::Csv { path, source: error },
+        }
     };
     let sidecar = Sidecar::read(path)?;
-    let format = arrow_csv::reader::Format::default().with_header(true);
-    let (header, _) = format.infer_schema(BufReader::new(&file), Some(0)).map_err(malformed)?;
-    no_duplicates(path, header.fields().iter().map(|field| field.name().as_str()))?;
+    let mut reader = csv::Reader::from_reader(file);
+    let header = reader.headers().map_err(malformed)?.clone();
+    no_duplicates(path, &header)?;
 
     // Every field is read as text first: only so do we know the row and column of one that is not a number.
-    let texts: Vec<Field> =
-        header.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
-    let schema = Arc::new(Schema::new(texts));
-    io::Seek::rewind(&mut &file).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
-    let reader = arrow_csv::ReaderBuilder::new(schema.clone()).with_format(format).build(file).map_err(malformed)?;
-    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
-    let batch = arrow_select::concat::concat_batches(&schema, &batches).map_err(malformed)?;
+    let records = reader.into_records().collect::<csv::Result<Vec<_>>>().map_err(malformed)?;
 
-    let mut columns = Vec::with_capacity(schema.fields().len());
-    for (field, array) in schema.fields().iter().zip(batch.columns()) {
-        let name = field.name();
-        let mut fields: Vec<Option<&str>> = array.as_string::<i32>().iter().collect();
-        let known = sidecar.column(name);
-        for &row in sidecar.empty_strings.get(name).into_iter().flatten() {
+    let mut columns = Vec::with_capacity(header.len());
+    for (index, name) in header.iter().enumerate() {
+        let name = name.to_owned();
+        let mut fields: Vec<Option<&str>> =
+            records.iter().map(|record| record.get(index).filter(|field| !field.is_empty())).collect();
+        let known = sidecar.column(&name);
+        for &row in sidecar.empty_strings.get(&name).into_iter().flatten() {
             if let Some(field @ None) = fields.get_mut(row) {
                 *field = Some("");
             }
@@ -358,9 +428,9 @@ fn read_csv(path: &Path, file: File) -> Result<Table, TableError> {
             });
         }
         let first_row = known.map_or(0, |column| column.first_row);
-        columns.push(Column::of_cells(name.clone(), first_row, &cells, [kind]));
+        columns.push(Column::of_cells(name, first_row, &cells, [kind]));
     }
-    Ok(Table::from_arrays(columns, batch.num_rows(), sidecar.metadata))
+    Ok(Table::from_arrays(columns, records.len(), sidecar.metadata))
 }
 
 /// The kind of a CSV column without a sidecar.

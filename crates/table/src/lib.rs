@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -200,9 +200,9 @@ impl Table {
     /// If `keep` is not as long as the table.
     pub fn select(&self, keep: &[bool]) -> Table {
         assert_eq!(keep.len(), self.n_rows(), "one flag a row");
-        let batch = arrow_select::filter::filter_record_batch(&self.batch, &BooleanArray::from(keep.to_vec()))
-            .expect("the mask is as long as the batch");
-        Table { batch, columns: self.columns.clone(), metadata: self.metadata.clone() }
+        let kept = |(column, array): (&Column, &ArrayRef)| (column.clone(), cell::kept(array, column.kind, keep));
+        let columns = self.columns.iter().zip(self.batch.columns()).map(kept).collect();
+        Table::from_arrays(columns, keep.iter().filter(|keep| **keep).count(), self.metadata.clone())
     }
 
     /// All rows; each has every column, with null where there is no value. Values that became JSON text come back as

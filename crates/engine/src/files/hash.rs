@@ -1,13 +1,8 @@
 //! Hashes by which files are known.
 
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::{fs::File, io, path::Path};
 
-use sha1::{Digest, Sha1};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
 use crate::ModelError;
 
@@ -31,9 +26,10 @@ pub(super) fn hex(hash: Sha256) -> String {
 }
 
 /// The hash by which git names a file's content, as 40 lower-case hexadecimal digits.
+#[cfg(feature = "hub")]
 pub(super) fn git_hash(path: &Path) -> Result<String, ModelError> {
-    let bytes = fs::read(path).map_err(ModelError::read(path))?;
-    let mut hash = Sha1::new();
+    let bytes = std::fs::read(path).map_err(ModelError::read(path))?;
+    let mut hash = sha1::Sha1::new();
     hash.update(format!("blob {}\0", bytes.len()));
     hash.update(&bytes);
     Ok(format!("{:x}", hash.finalize()))
@@ -49,12 +45,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [a, bc, abc] = [("a", "a"), ("b", "bc"), ("c", "abc")].map(|(name, content)| {
             let path = folder.path().join(name);
-            fs::write(&path, content).unwrap();
+            std::fs::write(&path, content).unwrap();
             path
         });
         let want = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_of(&[&abc]).unwrap(), want);
         assert_eq!(sha256_of(&[a, bc]).unwrap(), want);
+        #[cfg(feature = "hub")]
         assert_eq!(git_hash(&abc).unwrap(), "f2ba8f84ab5c1bce84a7b441cb1959cfc7093b7f");
         let missing = folder.path().join("missing");
         assert!(matches!(sha256_of(&[&missing]), Err(ModelError::Read { path, .. }) if path == missing));
