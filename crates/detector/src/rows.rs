@@ -4,7 +4,7 @@ use std::{collections::HashMap, str::FromStr};
 
 use ndarray::Array2;
 
-use super::{DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
+use crate::{DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
 use veridiff_table::{Table, catalogue::Catalogue};
 
 /// Column prefixes before `@` that say how scoring went and are no features.

@@ -1,0 +1,288 @@
+//! What can go wrong when a detector is fitted, judged, read or written, and how to mend it.
+
+use std::path::PathBuf;
+
+use crate::{Difference, SCHEMA_VERSION};
+
+/// The most names an error lists.
+const LISTED: usize = 30;
+
+/// What can go wrong when a detector is fitted, judged, read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DetectorError {
+    /// The table has no `label` column, or no row has one.
+    #[error("none of {n_rows} rows has a label")]
+    NoLabels {
+        /// Rows in the table after `--where`.
+        n_rows: usize,
+    },
+    /// A text beside another change that is labelled as supported.
+    #[error(
+        "row {row}, column `label`: got 0, expected 1, because `mismatch_of` says that its text is about another change"
+    )]
+    MismatchLabel {
+        /// 1-based row of the table after `--where`.
+        row: usize,
+    },
+    /// A label that is not 0, 1 or null.
+    #[error("row {row}, column `label`: got {value}, expected 0, 1 or null")]
+    BadLabel {
+        /// 1-based row of the table after `--where`.
+        row: usize,
+        /// What was there.
+        value: f64,
+    },
+    /// All labels are equal.
+    #[error("all {n_rows} usable rows have label {label}; both 0 and 1 are needed")]
+    OneClass {
+        /// The only label.
+        label: u8,
+        /// Rows with it.
+        n_rows: usize,
+    },
+    /// Fewer rows than features.
+    #[error("{n_rows} usable rows cannot fit {n_features} features")]
+    TooFewRows {
+        /// Labelled rows with all chosen features.
+        n_rows: usize,
+        /// Chosen features.
+        n_features: usize,
+    },
+    /// Every labelled row lacks some chosen feature.
+    #[error("none of {n_labelled} labelled rows has a value for every chosen feature")]
+    NoCompleteRows {
+        /// Labelled rows.
+        n_labelled: usize,
+        /// Chosen features, each with the number of labelled rows that lack it, worst first.
+        missing: Vec<(String, usize)>,
+    },
+    /// The table has no feature columns with values.
+    #[error("the table has no feature column with values")]
+    NoFeatures {
+        /// Its columns.
+        columns: Vec<String>,
+    },
+    /// `--features` names nothing in the table.
+    #[error("no feature matches `{pattern}`")]
+    UnknownFeature {
+        /// What was asked for.
+        pattern: String,
+        /// The table's features.
+        known: Vec<String>,
+    },
+    /// The table lacks a feature, for example one that the detector was fitted on.
+    #[error("the table has no column `{feature}`, which is needed as a feature")]
+    MissingFeature {
+        /// The feature's column.
+        feature: String,
+        /// The table's features.
+        known: Vec<String>,
+    },
+    /// A `--where` clause that cannot be read.
+    #[error("cannot read the clause `{clause}`")]
+    WhereSyntax {
+        /// As it was given.
+        clause: String,
+    },
+    /// A `--where` clause on a column that is not there.
+    #[error("`--where {clause}`: the table has no column `{column}`")]
+    WhereColumn {
+        /// As it was given.
+        clause: String,
+        /// The column it names.
+        column: String,
+        /// The table's columns.
+        known: Vec<String>,
+    },
+    /// A `--where` clause with a value that the column does not hold.
+    #[error("`--where {clause}`: column `{column}` never has the value `{value}`")]
+    WhereValue {
+        /// As it was given.
+        clause: String,
+        /// The column it names.
+        column: String,
+        /// The value it names.
+        value: String,
+        /// The column's values.
+        known: Vec<String>,
+    },
+    /// A column to give figures by that is not there.
+    #[error("the table has no column `{column}` to give figures by")]
+    ByColumn {
+        /// What was asked for.
+        column: String,
+        /// The table's columns.
+        known: Vec<String>,
+    },
+    /// A column to give figures by with too many values.
+    #[error("column `{column}` has {n_values} values, expected at most {most} to give figures by")]
+    ByTooManyValues {
+        /// What was asked for.
+        column: String,
+        /// Its distinct values.
+        n_values: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// No row passes the `--where` clauses.
+    #[error("no row passes `{}`", clauses.join("` and `"))]
+    NoRows {
+        /// The clauses.
+        clauses: Vec<String>,
+    },
+    /// Fewer groups than folds.
+    #[error("{n_groups} groups cannot be spread over {n_folds} folds without splitting one")]
+    TooFewGroups {
+        /// Distinct groups among the usable rows.
+        n_groups: usize,
+        /// Folds asked for; at least 2.
+        n_folds: usize,
+    },
+    /// A penalty that is negative or not finite.
+    #[error("the L2 penalty is {l2}, expected a number of at least 0")]
+    Penalty {
+        /// What was asked for.
+        l2: f64,
+    },
+    /// A feature whose mean or spread is beyond the range of f64.
+    #[error("feature {} has values too large to standardise", column + 1)]
+    Overflow {
+        /// 0-based position among the chosen features.
+        column: usize,
+    },
+    /// Features that were computed in another way than those a detector was trained on.
+    #[error(
+        "the features are not those that the detector was trained on: {}",
+        refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    OtherSettings {
+        /// What differs.
+        refused: Vec<Difference>,
+    },
+    /// A detector that needs what `check` does not compute.
+    #[error("the detector's feature `{feature}` {why}")]
+    NotForChecking {
+        /// The feature's column.
+        feature: String,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// A rule for verdicts that cannot be read.
+    #[error("cannot read the rule `{rule}`")]
+    DecisionRule {
+        /// As it was given.
+        rule: String,
+    },
+    /// The table could not give a column.
+    #[error(transparent)]
+    Table(#[from] veridiff_table::TableError),
+    /// The optimiser gave up.
+    #[error("the logistic regression could not be fitted")]
+    Solver(#[source] linfa_logistic::error::Error),
+    /// No trees could be grown.
+    #[error("the trees could not be grown: {0}")]
+    Trees(String),
+    /// A detector file could not be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A detector file could not be written.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A detector file is not the JSON that it should be.
+    #[error("`{path}` is not a detector file")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: serde_json::Error,
+    },
+    /// A detector file of another schema.
+    #[error("`{path}` has schema version {got}, expected {SCHEMA_VERSION}")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        got: u64,
+    },
+    /// A detector file whose content contradicts itself.
+    #[error("`{path}`: {what}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, got beside expected.
+        what: String,
+    },
+}
+
+impl DetectorError {
+    /// How to mend it, if we know.
+    pub fn hint(&self) -> Option<String> {
+        use DetectorError::*;
+        match self {
+            DetectorError::Table(error) => error.hint(),
+            NoLabels { .. } => {
+                Some("give the samples `\"label\": 1` (hallucinated) or `0`, score them again, then fit".into())
+            }
+            OneClass { .. } => Some("label some samples of the other class, or widen `--where`".into()),
+            TooFewRows { .. } => Some("choose fewer features with `--features`, or label more samples".into()),
+            NoCompleteRows { missing, .. } => {
+                let (feature, count) = missing.first()?;
+                Some(format!("`{feature}` is missing in {count} of them: leave it out with `--features`"))
+            }
+            NoFeatures { columns } => Some(format!(
+                "feature columns are named `<feature>@<scorer>`; `veridiff score` makes them; columns: {}",
+                list(columns)
+            )),
+            UnknownFeature { known, .. } | MissingFeature { known, .. } => {
+                Some(format!("the table's features: {}", list(known)))
+            }
+            WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
+            WhereColumn { known, .. } | ByColumn { known, .. } => Some(format!("columns: {}", list(known))),
+            WhereValue { column, known, .. } => Some(format!("values of `{column}`: {}", list(known))),
+            ByTooManyValues { .. } => Some("choose a column that sorts the rows, such as `language`".into()),
+            NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
+            TooFewGroups { n_folds: 0 | 1, .. } => Some("ask for at least two folds".into()),
+            TooFewGroups { .. } => Some("lower `--folds`, or label samples of more diffs".into()),
+            OtherSettings { .. } => {
+                Some("score the samples with the settings of the detector's training rows, or fit a detector on these".into())
+            }
+            NotForChecking { .. } => Some(
+                "fit a detector on features of one scorer and of the texts (`--features`); `score` and `eval --detector` take any"
+                    .into(),
+            ),
+            DecisionRule { .. } => Some(
+                "write `accuracy`, `precision=0.8` (of the texts called unsupported, and `,0.9` of those called supported), \
+                 `false-alarms=0.02,0.9` (of the supported texts, and the precision of those called supported), or \
+                 `cost=3:1:0.5` (of a false alarm, of a miss, and of saying nothing)"
+                    .into(),
+            ),
+            Overflow { .. } => Some("rescale it, or leave it out with `--features`".into()),
+            Trees(_) => Some("try `--learner logistic`, or other features".into()),
+            Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
+            Version { .. } => Some("fit it again with this version of veridiff".into()),
+            Syntax { .. } | Content { .. } => Some("the file was changed or cut short: fit the detector again".into()),
+            MismatchLabel { .. } => Some("label it 1, or empty its `mismatch_of` if the text is about this change".into()),
+            BadLabel { .. } | Penalty { .. } | Read { .. } | Write { .. } => None,
+        }
+    }
+}
+
+/// Names one after another, the first [`LISTED`] of them.
+fn list(names: &[String]) -> String {
+    let mut text = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > LISTED {
+        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    }
+    text
+}
