@@ -14,7 +14,10 @@ use super::{
     Explanation, Kind, Part, Sources,
     view::{Piece, ShownLine, visible},
 };
-use crate::tables::{Grid, number, short};
+use crate::{
+    grid::{Grid, number},
+    names::short,
+};
 use veridiff_text::printable::printable;
 
 /// What a page is written on.

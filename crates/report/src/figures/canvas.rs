@@ -7,8 +7,9 @@ use svg::{
 
 use super::{
     theme::{BODY, Colour, FONT_FAMILY, Painted, SMALL, TITLE, Tone},
-    type_setting::{Weight, clean, wrapped},
+    type_setting::{Weight, wrapped},
 };
+use crate::grid::clean;
 
 /// Between the content and the edge of the picture.
 const MARGIN: f64 = 14.0;

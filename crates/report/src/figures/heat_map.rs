@@ -2,15 +2,19 @@
 //! correlation with the labels (6 and 7).
 
 use super::{
-    Figure, LeftOut,
     canvas::{Canvas, PLAIN, ink_on},
-    colour_bar, describe,
+    colour_bar, missing, picture, subtitle,
     theme::{BODY, Diverging, SMALL, Tone},
     type_setting::{Weight, fitted_names, width},
 };
-use crate::tables::{common_scorer, short};
-use veridiff_core::families::catalogue::Family;
-use veridiff_detector::{Direction, Evaluation, PredictorEvaluation, PredictorKind};
+use crate::{
+    describe,
+    names::short,
+    pictures::{MissingPicture, Picture},
+    predictors::{metrics, scorer},
+};
+use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_detector::{Direction, Evaluation, Figure, PredictorEvaluation, PredictorKind};
 
 /// A heat map's content.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,23 +37,23 @@ pub struct Band {
     /// What they have in common; may be empty.
     pub name: String,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MapRow>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct MapRow {
     /// Its name.
     pub name: String,
     /// A sign beside the name; may be empty.
     pub sign: String,
     /// One for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MapCell>,
 }
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct MapCell {
     /// None makes it blank.
     pub value: Option<f64>,
     /// What is printed in it.
@@ -71,7 +75,7 @@ const SIGN_WIDTH: f64 = 16.0;
 
 /// Draws it.
 pub fn draw(map: &HeatMap) -> Canvas {
-    let rows: Vec<&Row> = map.bands.iter().flat_map(|band| &band.rows).collect();
+    let rows: Vec<&MapRow> = map.bands.iter().flat_map(|band| &band.rows).collect();
     let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
     let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
     let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
@@ -148,7 +152,7 @@ pub fn draw(map: &HeatMap) -> Canvas {
     canvas
 }
 
-fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &Cell, [x, y, width, height]: [f64; 4]) {
+fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &MapCell, [x, y, width, height]: [f64; 4]) {
     // a pixel of ground between cells
     let area = [x, y, width - 1.0, height - 1.0];
     let (tone, ink) = match cell.value {
@@ -168,9 +172,9 @@ fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &Cell, [x, y, width, h
 }
 
 /// ROC-AUC of every metric and of the combination, over all rows and within each generator.
-pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "ROC-AUC of each metric by generator";
-    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| Cell {
+    let cell = |figure: &Figure, place: &str, name: &str| MapCell {
         value: figure.auc,
         text: figure.auc.map_or_else(|| "–".to_owned(), |auc| format!("{auc:.2}")),
         hint: match (figure.auc, figure.interval) {
@@ -201,17 +205,17 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = describe::subtitle(evaluation, scorer(evaluation));
-    Ok(Figure::new("auc-by-generator", title, &subtitle, caption, draw(&map)))
+    let subtitle = subtitle::subtitle(evaluation, scorer(evaluation));
+    Ok(picture("auc-by-generator", title, &subtitle, caption, draw(&map)))
 }
 
 /// Point-biserial correlation of every metric, as stored, with the labels.
-pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "Correlation of each metric with hallucination";
-    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| {
+    let cell = |figure: &Figure, place: &str, name: &str| {
         let correlation = figure.correlation;
         let star = correlation.and_then(|c| c.p).is_some_and(|p| p < 0.05);
-        Cell {
+        MapCell {
             value: correlation.map(|c| c.r),
             text: correlation.map_or_else(|| "–".to_owned(), |c| signed(c.r) + if star { "*" } else { "" }),
             hint: match correlation {
@@ -234,8 +238,8 @@ pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftO
          independent and no correction for the number of cells, so about one cell in twenty would be marked by chance.",
         describe::sample(evaluation),
     );
-    let subtitle = describe::short_sample(evaluation) + &describe::scorer(scorer(evaluation));
-    Ok(Figure::new("correlation-by-generator", title, &subtitle, caption, draw(&map)))
+    let subtitle = subtitle::short_sample(evaluation) + &subtitle::scorer(scorer(evaluation));
+    Ok(picture("correlation-by-generator", title, &subtitle, caption, draw(&map)))
 }
 
 /// A correlation with its sign; none for what rounds to zero.
@@ -246,12 +250,6 @@ fn signed(r: f64) -> String {
     }
 }
 
-/// The scorer that all metrics have in common, if they have one.
-fn scorer(evaluation: &Evaluation) -> Option<&str> {
-    let features = evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature);
-    common_scorer(features.map(|feature| feature.name.as_str()))
-}
-
 fn columns(evaluation: &Evaluation) -> Vec<String> {
     ["all".to_owned()].into_iter().chain(evaluation.generators.iter().cloned()).collect()
 }
@@ -260,11 +258,11 @@ fn row(
     predictor: &PredictorEvaluation,
     name: &str,
     sign: &str,
-    cell: &impl Fn(&veridiff_detector::Figure, &str, &str) -> Cell,
-) -> Row {
+    cell: &impl Fn(&Figure, &str, &str) -> MapCell,
+) -> MapRow {
     let within = predictor.per_generator.iter().map(|g| cell(&g.figure, &g.generator, name));
     let cells = [cell(&predictor.overall, "all", name)].into_iter().chain(within).collect();
-    Row { name: name.to_owned(), sign: sign.to_owned(), cells }
+    MapRow { name: name.to_owned(), sign: sign.to_owned(), cells }
 }
 
 /// The features' rows by family, in the registry's order; then the combination's where it is wanted.
@@ -272,26 +270,22 @@ fn by_family(
     evaluation: &Evaluation,
     with_combination: bool,
     title: &str,
-    row: impl Fn(&PredictorEvaluation, &str) -> Row,
-) -> Result<Vec<Band>, LeftOut> {
+    row: impl Fn(&PredictorEvaluation, &str) -> MapRow,
+) -> Result<Vec<Band>, MissingPicture> {
     if evaluation.generators.is_empty() {
-        return Err(LeftOut::new(
-            title,
-            "the table names no generators; the AUCs over all rows are in the next figure",
-        ));
+        return Err(missing(title, "the table names no generators; the AUCs over all rows are in the next figure"));
     }
-    let features: Vec<&PredictorEvaluation> =
-        evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature).collect();
+    let features: Vec<&PredictorEvaluation> = metrics(evaluation).collect();
     if features.is_empty() {
-        return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
+        return Err(missing(title, "a fitted detector is judged here, not single metrics"));
     }
     let scorer = scorer(evaluation);
-    let families = Family::ALL.into_iter().map(Some).chain([None]);
+    let families = CATALOGUE.families().iter().map(Some).chain([None]);
     let mut bands: Vec<Band> = families
         .map(|family| {
-            let members = features.iter().filter(|feature| Family::of_column(&feature.name) == family);
+            let members = features.iter().filter(|feature| CATALOGUE.family_of(&feature.name) == family);
             Band {
-                name: family.map_or("other", Family::name).to_owned(),
+                name: family.map_or("other", |family| family.name).to_owned(),
                 rows: members.map(|feature| row(feature, short(&feature.name, scorer))).collect(),
             }
         })

@@ -7,7 +7,7 @@ use resvg::{
     usvg::{Options, Tree, fontdb::Database},
 };
 
-use super::type_setting::{BOLD, REGULAR};
+use crate::fonts::{BOLD, REGULAR};
 
 /// Pixels per inch.
 const RESOLUTION: f32 = 300.0;
