@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Explanation;
+use super::explanation::Explanation;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     Result,
@@ -37,18 +37,18 @@ pub struct FeatureValue {
     pub contribution: Option<f64>,
 }
 
-/// The rows among which percentiles are.
+/// The rows that a sample's features are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reference {
-    /// What they are.
+pub struct ComparedRows {
+    /// What a sentence calls them.
     pub rows: String,
-    /// How many.
+    /// How many there are.
     pub n_rows: usize,
 }
 
 /// What a detector says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct DetectorVerdict {
     /// The first 12 hex digits of the detector's hash.
     pub detector: String,
     /// The hash, SHA-256 in hex.
@@ -137,7 +137,7 @@ impl Explanation {
         }
         let rows = format!("rows of `{name}`");
         self.note_differences(table.metadata(), &rows);
-        self.reference = Some(Reference { rows, n_rows: table.n_rows() });
+        self.reference = Some(ComparedRows { rows, n_rows: table.n_rows() });
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Explanation {
         let rows = format!("training rows of the detector {}", detector.id());
         self.note_differences(&detector.training.table, &rows);
         if has_quantiles {
-            self.reference = Some(Reference { rows, n_rows: detector.training.n_rows });
+            self.reference = Some(ComparedRows { rows, n_rows: detector.training.n_rows });
         }
         if missing.is_empty() {
             let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
@@ -193,7 +193,7 @@ impl Explanation {
                 self.features[place].contribution = Some(contribution);
             }
             let p_hallucination = detector.probability(&values);
-            self.verdict = Some(Verdict {
+            self.verdict = Some(DetectorVerdict {
                 detector: detector.id().to_owned(),
                 detector_sha256: detector.sha256().to_owned(),
                 p_hallucination,

@@ -11,7 +11,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    Explanation, Kind, Part, Sources,
+    basis::Basis,
+    explanation::{DiffLine, DiffLineKind, Explanation, TokenSegment},
     view::{Piece, ShownLine, visible},
 };
 use crate::{
@@ -220,7 +221,7 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
     page.push('\n');
 }
 
-fn chosen_name(chosen: &Sources) -> String {
+fn chosen_name(chosen: &Basis) -> String {
     let (first, last) = (chosen.tokens.first().map_or(0, |t| t + 1), chosen.tokens.last().map_or(0, |t| t + 1));
     let text = visible(&chosen.text);
     if first == last {
@@ -230,7 +231,7 @@ fn chosen_name(chosen: &Sources) -> String {
     }
 }
 
-fn parts(sources: &Sources) -> String {
+fn parts(sources: &Basis) -> String {
     let parts = &sources.parts;
     [
         ("changed lines", parts.changed),
@@ -280,7 +281,7 @@ impl Gutter {
         share + self.number * if self.both_numbers { 2 } else { 1 } + usize::from(self.both_numbers) + 3
     }
 
-    fn write(&self, page: &mut String, screen: Screen, line: &super::DiffLine, share: Option<(f64, f64)>) {
+    fn write(&self, page: &mut String, screen: Screen, line: &DiffLine, share: Option<(f64, f64)>) {
         let dim = Style::new().dimmed();
         let blue = Style::new().fg_color(Some(AnsiColor::Blue.into()));
         if let Some(digits) = self.share_digits {
@@ -305,12 +306,12 @@ impl Gutter {
     }
 }
 
-fn kind_style(kind: Kind) -> Style {
+fn kind_style(kind: DiffLineKind) -> Style {
     match kind {
-        Kind::Added => Style::new().fg_color(Some(AnsiColor::Green.into())),
-        Kind::Removed => Style::new().fg_color(Some(AnsiColor::Red.into())),
-        Kind::Context => Style::new(),
-        Kind::Header => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
+        DiffLineKind::Added => Style::new().fg_color(Some(AnsiColor::Green.into())),
+        DiffLineKind::Removed => Style::new().fg_color(Some(AnsiColor::Red.into())),
+        DiffLineKind::Context => Style::new(),
+        DiffLineKind::Header => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
     }
 }
 
@@ -330,7 +331,7 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
     screen.heading(page, "The diff", about);
     let of_positions = shares.unwrap_or_default();
     let of_lines = e.line_shares(&of_positions);
-    let in_diff = e.tokens.iter().zip(&of_positions).filter(|(token, _)| token.segment == Part::Diff);
+    let in_diff = e.tokens.iter().zip(&of_positions).filter(|(token, _)| token.segment == TokenSegment::Diff);
     let most = in_diff.map(|(_, &share)| share).fold(0.0, f64::max);
     let most_of_line = of_lines.iter().copied().fold(0.0, f64::max);
     let gutter = Gutter::new(e, screen);
@@ -387,7 +388,7 @@ fn marks(page: &mut String, row: &[Run], gutter: &Gutter) {
 }
 
 /// A line of the diff as runs; tabs become an arrow and blanks.
-fn code(line: &ShownLine<'_>, kind: Kind, shares: &[f64], most: f64, screen: Screen) -> Vec<Run> {
+fn code(line: &ShownLine<'_>, kind: DiffLineKind, shares: &[f64], most: f64, screen: Screen) -> Vec<Run> {
     // the marker is not part of the code that tabs align
     let mut column = TAB - 1;
     let mut spread = |text: &str| {
@@ -512,7 +513,7 @@ fn token_row(e: &Explanation, t: usize, room: usize) -> Vec<String> {
     cells.push(cell(largest(&|i| i < n && e.tokens[i].changed)));
     cells.push(cell(largest(&|i| i < n && !e.tokens[i].changed)));
     cells.push(cell(largest(&|i| i >= n)));
-    let in_diff = largest(&|i| e.tokens[i].segment == Part::Diff);
+    let in_diff = largest(&|i| e.tokens[i].segment == TokenSegment::Diff);
     cells.push(in_diff.map_or(String::new(), |(i, _)| {
         let line = e.tokens[i].diff_line.map_or(String::new(), |line| format!(" (line {})", line + 1));
         format!("{}{line}", name(i))

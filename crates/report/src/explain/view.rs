@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use unicode_segmentation::GraphemeCursor;
 
-use super::{Explanation, Part};
+use super::explanation::{Explanation, TokenSegment};
 
 /// A stretch of a line or of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,10 +48,10 @@ impl Explanation {
         tokens.into_iter().enumerate().map(shown).collect()
     }
 
-    /// The text that is explained; tokens that are not in it are [`Part::Special`].
+    /// The text that is explained; tokens that are not in it are [`TokenSegment::Special`].
     pub(super) fn shown_text(&self) -> Vec<Piece<'_>> {
         let positions = self.n_prompt_tokens..self.tokens.len();
-        let is_special = |&position: &usize| self.tokens[position].segment == Part::Special;
+        let is_special = |&position: &usize| self.tokens[position].segment == TokenSegment::Special;
         let special = |position| Piece { text: "", positions: position..position + 1, is_line_feed: false };
         let before = positions.clone().take_while(is_special);
         let after = positions.clone().skip_while(is_special).filter(is_special);
