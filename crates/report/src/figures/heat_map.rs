@@ -73,83 +73,127 @@ const MOST_ROW_NAME: f64 = 270.0;
 const MOST_COLUMN_NAME: f64 = 170.0;
 const SIGN_WIDTH: f64 = 16.0;
 
-/// Draws it.
+/// Draws it: the columns' names slanted where they are too wide for their columns, then band by band, then the colour bar.
 pub fn draw(map: &HeatMap) -> Canvas {
-    let rows: Vec<&MapRow> = map.bands.iter().flat_map(|band| &band.rows).collect();
-    let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
-    let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
-    let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
-    let left = name_width + 8.0 + sign_width;
-
-    let widest_number = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&cell.text, SMALL, Weight::Regular));
-    let least = widest_number.fold(0.0, f64::max) + 8.0;
-    let cell_width = if map.columns.len() <= 8 { f64::max(least, 58.0) } else { f64::max(least, 38.0) };
-    let heads = fitted_names(map.columns.iter().map(String::as_str), BODY, MOST_COLUMN_NAME);
-    let head_widths: Vec<f64> = heads.iter().map(|head| width(head, BODY, Weight::Regular)).collect();
-    let upright = head_widths.iter().all(|width| *width <= cell_width - 4.0);
-    let slant = std::f64::consts::FRAC_1_SQRT_2;
-    let column_x = |column: usize| left + column as f64 * cell_width + if column > 0 { COLUMN_GAP } else { 0.0 };
-    let cells_right = column_x(map.columns.len().max(1) - 1) + cell_width;
-    let (head_height, right) = if upright {
-        (BODY + 8.0, cells_right)
-    } else {
-        let reach = |(column, width): (usize, &f64)| column_x(column) + cell_width / 2.0 + (width + BODY) * slant;
-        let right = head_widths.iter().enumerate().map(reach).fold(cells_right, f64::max);
-        (head_widths.iter().copied().fold(0.0, f64::max) * slant + BODY + 4.0, right)
-    };
-
-    let legend_height = 14.0 + colour_bar::HEIGHT;
-    let headed = map.bands.iter().any(|band| !band.name.is_empty());
-    // the first head stands beside the columns' names if it is short enough
-    let first_head = map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
-    let gap = |index: usize| match (index, headed) {
-        (0, true) if first_head <= left => 0.0,
-        (_, true) => BAND_HEAD,
-        (0, false) => 0.0,
-        (_, false) => BAND_GAP,
-    };
-    let height = head_height
-        + map.bands.iter().enumerate().map(|(i, band)| gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
-        + legend_height;
-    let mut canvas = Canvas::new(right.max(left + colour_bar::width(&map.legend)), height);
-
-    for (column, head) in heads.iter().enumerate() {
-        let middle = column_x(column) + cell_width / 2.0;
-        let full = &map.columns[column];
-        if upright {
-            canvas.label(middle, head_height - 10.0, head, full, PLAIN.middle());
-        } else {
-            canvas.label(middle + 2.0, head_height - 6.0, head, full, PLAIN.turned(-45.0));
-        }
-    }
-    let mut y = head_height;
-    let mut names = names.iter();
+    let layout = Layout::new(map);
+    let width = layout.right.max(layout.left + colour_bar::width(&map.legend));
+    let mut canvas = Canvas::new(width, layout.height());
+    layout.draw_heads(&mut canvas);
+    let mut y = layout.head_height;
+    let mut names = layout.names.iter();
     for (index, band) in map.bands.iter().enumerate() {
-        y += gap(index);
+        y += layout.gap(index);
         if !band.name.is_empty() {
             canvas.text(0.0, y - 7.0, &band.name, PLAIN.small().bold().tone(Tone::Muted));
         }
         for row in &band.rows {
-            let middle = y + ROW_HEIGHT / 2.0;
-            let name = names.next().map_or("", String::as_str);
-            canvas.label(name_width, middle, name, &row.name, PLAIN.end());
-            if !row.sign.is_empty() {
-                canvas.text_at_middle(
-                    name_width + 4.0 + SIGN_WIDTH / 2.0,
-                    middle,
-                    &row.sign,
-                    PLAIN.middle().tone(Tone::Muted),
-                );
-            }
-            for (column, cell) in row.cells.iter().enumerate() {
-                draw_cell(&mut canvas, map.scale, cell, [column_x(column), y, cell_width, ROW_HEIGHT]);
-            }
+            layout.draw_row(&mut canvas, row, names.next().map_or("", String::as_str), y);
             y += ROW_HEIGHT;
         }
     }
     let number = |value: f64| if map.signed && value != 0.0 { format!("{value:+.2}") } else { format!("{value:.2}") };
-    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (left, y + 14.0), number, &map.legend);
+    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (layout.left, y + 14.0), number, &map.legend);
     canvas
+}
+
+/// Where everything of a heat map stands, in pixels.
+struct Layout<'a> {
+    map: &'a HeatMap,
+    /// The rows' names as they fit.
+    names: Vec<String>,
+    /// The width of the widest of them.
+    name_width: f64,
+    /// Where the cells begin.
+    left: f64,
+    cell_width: f64,
+    /// The columns' names as they fit.
+    heads: Vec<String>,
+    /// Whether these stand upright over their columns; if not, they are slanted.
+    upright: bool,
+    /// How high they are.
+    head_height: f64,
+    /// Where cells and columns' names end.
+    right: f64,
+}
+
+impl<'a> Layout<'a> {
+    fn new(map: &'a HeatMap) -> Self {
+        let rows: Vec<&MapRow> = map.bands.iter().flat_map(|band| &band.rows).collect();
+        let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
+        let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
+        let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
+        let left = name_width + 8.0 + sign_width;
+
+        let numbers = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&cell.text, SMALL, Weight::Regular));
+        let least = numbers.fold(0.0, f64::max) + 8.0;
+        let cell_width = if map.columns.len() <= 8 { f64::max(least, 58.0) } else { f64::max(least, 38.0) };
+        let heads = fitted_names(map.columns.iter().map(String::as_str), BODY, MOST_COLUMN_NAME);
+        let head_widths: Vec<f64> = heads.iter().map(|head| width(head, BODY, Weight::Regular)).collect();
+        let upright = head_widths.iter().all(|width| *width <= cell_width - 4.0);
+        let mut layout =
+            Layout { map, names, name_width, left, cell_width, heads, upright, head_height: BODY + 8.0, right: 0.0 };
+        layout.right = layout.column_x(map.columns.len().max(1) - 1) + cell_width;
+        if !upright {
+            let slant = std::f64::consts::FRAC_1_SQRT_2;
+            let reach =
+                |(column, width): (usize, &f64)| layout.column_x(column) + cell_width / 2.0 + (width + BODY) * slant;
+            let right = head_widths.iter().enumerate().map(reach).fold(layout.right, f64::max);
+            layout.right = right;
+            layout.head_height = head_widths.iter().copied().fold(0.0, f64::max) * slant + BODY + 4.0;
+        }
+        layout
+    }
+
+    /// Where a column begins.
+    fn column_x(&self, column: usize) -> f64 {
+        self.left + column as f64 * self.cell_width + if column > 0 { COLUMN_GAP } else { 0.0 }
+    }
+
+    /// The room above a band, where its head stands if it has one.
+    fn gap(&self, index: usize) -> f64 {
+        let headed = self.map.bands.iter().any(|band| !band.name.is_empty());
+        // the first head stands beside the columns' names if it is short enough
+        let first_head = self.map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
+        match (index, headed) {
+            (0, true) if first_head <= self.left => 0.0,
+            (_, true) => BAND_HEAD,
+            (0, false) => 0.0,
+            (_, false) => BAND_GAP,
+        }
+    }
+
+    /// The height of the whole map, the colour bar under it too.
+    fn height(&self) -> f64 {
+        let bands = self.map.bands.iter().enumerate();
+        self.head_height
+            + bands.map(|(i, band)| self.gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
+            + (14.0 + colour_bar::HEIGHT)
+    }
+
+    fn draw_heads(&self, canvas: &mut Canvas) {
+        for (column, head) in self.heads.iter().enumerate() {
+            let middle = self.column_x(column) + self.cell_width / 2.0;
+            let full = &self.map.columns[column];
+            if self.upright {
+                canvas.label(middle, self.head_height - 10.0, head, full, PLAIN.middle());
+            } else {
+                canvas.label(middle + 2.0, self.head_height - 6.0, head, full, PLAIN.turned(-45.0));
+            }
+        }
+    }
+
+    /// Draws a row, whose name is shown as `name`, with its upper edge at `y`.
+    fn draw_row(&self, canvas: &mut Canvas, row: &MapRow, name: &str, y: f64) {
+        let middle = y + ROW_HEIGHT / 2.0;
+        canvas.label(self.name_width, middle, name, &row.name, PLAIN.end());
+        if !row.sign.is_empty() {
+            let x = self.name_width + 4.0 + SIGN_WIDTH / 2.0;
+            canvas.text_at_middle(x, middle, &row.sign, PLAIN.middle().tone(Tone::Muted));
+        }
+        for (column, cell) in row.cells.iter().enumerate() {
+            draw_cell(canvas, self.map.scale, cell, [self.column_x(column), y, self.cell_width, ROW_HEIGHT]);
+        }
+    }
 }
 
 fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &MapCell, [x, y, width, height]: [f64; 4]) {
