@@ -22,9 +22,9 @@ use veridiff_table::files;
 
 /// What was asked of `eval` that the notebook shows too.
 pub(super) struct Request<'a> {
-    /// Where the notebook goes.
+    /// The file that the notebook is written to.
     pub path: &'a Path,
-    /// The file of the table.
+    /// The file that the table was read from.
     pub input: &'a Path,
     /// The clauses, as they were given.
     pub clauses: &'a [String],

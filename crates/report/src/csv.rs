@@ -4,11 +4,11 @@ use serde::{Serialize, Serializer};
 
 use veridiff_text::printable::printable;
 
-/// Lines under construction.
+/// Comma-separated values under construction.
 pub(crate) struct CsvText(::csv::Writer<Vec<u8>>);
 
 impl CsvText {
-    /// No lines yet.
+    /// A text without lines.
     pub(crate) fn new() -> Self {
         Self(::csv::Writer::from_writer(Vec::new()))
     }
@@ -23,7 +23,7 @@ impl CsvText {
         self.0.serialize(fields).expect("fields are texts and numbers, and memory takes them");
     }
 
-    /// The lines.
+    /// All lines as one text.
     pub(crate) fn finish(self) -> String {
         let bytes = self.0.into_inner().expect("memory takes all lines");
         String::from_utf8(bytes).expect("cells are UTF-8")

@@ -15,7 +15,7 @@ pub(crate) fn count(n: usize) -> String {
     out
 }
 
-/// `1 row`, `2 rows`.
+/// A count with its noun in the right number: `1 row`, `2 rows`.
 pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }

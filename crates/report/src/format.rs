@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use veridiff_text::{named, printable::printable};
 
-/// How tables are written.
+/// The form in which tables are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFormat {
-    /// Aligned columns for a terminal.
+    /// Text in aligned columns, for a terminal.
     Text,
-    /// Markdown.
+    /// Markdown tables.
     Md,
-    /// One line per predictor and set of rows.
+    /// Comma-separated values, one line for each predictor and set of rows, with every figure in full.
     Csv,
-    /// LaTeX `tabular` with booktabs rules.
+    /// LaTeX `tabular` environments with the rules of booktabs.
     Latex,
-    /// Everything, as one JSON object.
+    /// One JSON object with everything in full.
     Json,
 }
 

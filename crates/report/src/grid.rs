@@ -16,7 +16,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// An empty table.
+    /// A table without rows under these heads.
     pub fn new(title: impl Into<String>, heads: &[&str]) -> Self {
         Self { title: title.into(), heads: heads.iter().map(|head| head.to_string()).collect(), rows: Vec::new() }
     }
@@ -148,7 +148,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A p-value, 0 to 1.
+/// A p-value, 0 to 1, with four decimals, or its magnitude where it is small.
 pub(crate) fn p_value(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),

@@ -9,7 +9,7 @@ pub(crate) struct Picture {
     pub title: String,
     /// What it shows in full: rows, procedure, intervals, settings.
     pub caption: String,
-    /// The picture itself.
+    /// The picture itself, as SVG.
     pub svg: String,
     /// How wide it is, in CSS pixels.
     pub width: f64,
@@ -27,7 +27,7 @@ pub(crate) struct MissingPicture {
 /// Pictures that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Section {
-    /// Its head.
+    /// What stands above them.
     pub title: &'static str,
     /// The pictures, in the order to look at them.
     pub pictures: Vec<Picture>,

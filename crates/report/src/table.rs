@@ -7,12 +7,12 @@ use crate::{csv::CsvText, format::json, grid::Grid};
 use veridiff_detector::Evaluation;
 use veridiff_text::printable::printable;
 
-/// One table.
+/// One table of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamedTable {
     /// The name of its files, without extension.
     pub name: String,
-    /// As it is printed.
+    /// The table as it is printed.
     pub grid: Grid,
     /// One object a row, with every figure in full, as in the evaluation's own JSON.
     pub records: Vec<Value>,

@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 10;
 pub struct Basis {
     /// The tokens of the text, ascending.
     pub tokens: Vec<usize>,
-    /// Their bytes as text.
+    /// The input from the first to the last of these tokens.
     pub text: String,
     /// Shares of the parts of the input; they sum to 1.
     pub parts: InputShares,
@@ -29,7 +29,7 @@ pub struct Basis {
 pub struct InputShares {
     /// Added and removed lines of the diff.
     pub changed: f64,
-    /// Its other lines.
+    /// The other lines of the diff: context and headers.
     pub unchanged_diff: f64,
     /// The prompt around the diff, special and start tokens with it.
     pub prompt: f64,
@@ -37,21 +37,21 @@ pub struct InputShares {
     pub text: f64,
 }
 
-/// A line and its share.
+/// A line of the diff and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LineShare {
-    /// 0-based line of the diff.
+    /// The line of the diff, counted from 0.
     pub line: usize,
-    /// 0 to 1.
+    /// The share of the line's tokens together, 0 to 1.
     pub share: f64,
 }
 
-/// A position and its share.
+/// A position of the input and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TokenShare {
-    /// 0 to N + T.
+    /// The position, counted from 0 and below N + T.
     pub position: usize,
-    /// 0 to 1.
+    /// The share of the position, 0 to 1.
     pub share: f64,
 }
 

@@ -24,19 +24,19 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// natural.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// [`SCHEMA_VERSION`].
+    /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The sample's id, or null if it has none.
     pub id: Option<String>,
     /// What is known of the sample beside its texts.
     pub sample: About,
-    /// The scorer's name.
+    /// The name of the scorer, as in the columns of a feature table.
     pub scorer: String,
     /// How it was computed: the keys and values of a feature table's metadata.
     pub settings: BTreeMap<String, String>,
-    /// N, tokens of the prompt.
+    /// N, the number of tokens of the prompt, the diff's among them.
     pub n_prompt_tokens: usize,
-    /// T, tokens of the text.
+    /// T, the number of tokens of the text that is explained.
     pub n_response_tokens: usize,
     /// Diff tokens dropped to fit the token budget.
     pub n_cut_tokens: usize,
@@ -44,11 +44,11 @@ pub struct Explanation {
     pub boundary: String,
     /// Prompt and text as the model read them, what the spans of bytes are of.
     pub input: String,
-    /// The N + T token ids.
+    /// The ids of all N + T tokens, in order.
     pub token_ids: Vec<u32>,
     /// The same tokens with their place and kind.
     pub tokens: Vec<Token>,
-    /// The diff's lines.
+    /// The lines of the diff, in order, those that the model did not see too.
     pub lines: Vec<DiffLine>,
     /// Scores of the T text tokens.
     pub step: TokenScores,
@@ -81,15 +81,15 @@ pub struct Explanation {
 /// What is known of a sample beside its texts; null where it is not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// `review` or `commit`.
+    /// What kind of text it is: `review` or `commit`.
     pub task: String,
     /// Which system wrote the text.
     pub generator: Option<String>,
-    /// Programming language.
+    /// The programming language of the change.
     pub language: Option<String>,
     /// 1 if a person found the text unsupported, 0 if supported.
     pub label: Option<u8>,
-    /// Which kind of mistake.
+    /// Which kind of mistake an unsupported text makes.
     pub label_type: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub enum TokenSegment {
     Special,
     /// The prompt around the diff.
     Instruction,
-    /// The diff.
+    /// The diff, as far as the model read it.
     Diff,
     /// The text that is explained.
     Response,
@@ -118,14 +118,14 @@ impl From<Segment> for TokenSegment {
     }
 }
 
-/// One token.
+/// One token of the input: where it is, and what it is part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Its bytes, as text (a token that splits a character has all of it).
     pub text: String,
     /// First byte in prompt + text.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// The byte behind its last one.
     pub byte_end: usize,
     /// `special`, `instruction`, `diff` or `response`.
     pub segment: TokenSegment,
@@ -135,17 +135,17 @@ pub struct Token {
     pub diff_line: Option<usize>,
 }
 
-/// What a line of a diff is.
+/// What a line of a diff says of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffLineKind {
-    /// Only in the new file.
+    /// The line is in the new file only.
     Added,
-    /// Only in the old file.
+    /// The line is in the old file only.
     Removed,
-    /// In both.
+    /// The line is in both files.
     Context,
-    /// In neither: headers.
+    /// The line is in neither file: it is a header.
     Header,
 }
 
@@ -167,7 +167,7 @@ impl DiffLineKind {
     }
 }
 
-/// One line of the diff.
+/// One line of the diff: its numbers, what the model read of it, and its share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiffLine {
     /// `added`, `removed`, `context` or `header`.
@@ -191,13 +191,13 @@ pub struct DiffLine {
 /// Scores of the text's tokens, one entry each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenScores {
-    /// ln p, nats.
+    /// ln p, the natural logarithm of each token's probability, at most 0.
     pub logprob: Vec<f64>,
-    /// Raw logit.
+    /// The logit of each token before the softmax, with no unit.
     pub logit: Vec<f64>,
-    /// 0 to 1.
+    /// The probability of each token behind those before it, 0 to 1.
     pub probability: Vec<f64>,
-    /// Nats.
+    /// The entropy of the distribution that each token was taken from, in nats.
     pub entropy: Vec<f64>,
 }
 
@@ -226,7 +226,7 @@ impl From<Aggregates> for AggregatesJson {
     }
 }
 
-/// Where the time went.
+/// How long the model took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Forward pass, scores and attribution.
@@ -307,7 +307,7 @@ impl Explanation {
         self.input.get(self.text_span()).unwrap_or("")
     }
 
-    /// Its bytes in the input.
+    /// Where the text stands in the input, in bytes.
     pub(super) fn text_span(&self) -> Range<usize> {
         let of_text =
             self.tokens[self.n_prompt_tokens..].iter().filter(|token| token.segment == TokenSegment::Response);

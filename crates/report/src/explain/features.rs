@@ -18,16 +18,16 @@ use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_
 use veridiff_table::{ID_COLUMN, Table};
 use veridiff_text::{grounding::PlainScores, sample::Sample};
 
-/// One feature of the sample.
+/// One feature of the sample, beside other rows and in the eyes of a detector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureValue {
     /// The feature table's column, `<name>@<model>`, or the name alone where no model is known for it.
     pub column: String,
     /// The family in the registry, such as `attribution`; null for a column that the registry does not know.
     pub family: Option<String>,
-    /// Unit and range.
+    /// The unit and range of its values, as the registry has them.
     pub unit: Option<String>,
-    /// What it says.
+    /// What it says of the text, as the registry has it.
     pub meaning: Option<String>,
     /// Null if the sample has none, or `explain` does not compute it.
     pub value: Option<f64>,
@@ -42,16 +42,16 @@ pub struct FeatureValue {
 pub struct ComparedRows {
     /// What a sentence calls them.
     pub rows: String,
-    /// How many there are.
+    /// How many rows there are.
     pub n_rows: usize,
 }
 
-/// What a detector says.
+/// What a detector says of the sample, and how sure it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DetectorVerdict {
     /// The first 12 hex digits of the detector's hash.
     pub detector: String,
-    /// The hash, SHA-256 in hex.
+    /// The SHA-256 hash of the detector's file, in hex.
     pub detector_sha256: String,
     /// Calibrated probability that the text is not supported, 0 to 1.
     pub p_hallucination: f64,

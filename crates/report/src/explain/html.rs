@@ -18,7 +18,7 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page.
+/// The page, whole: no other file belongs to it. What the input says cannot act in it.
 pub fn html_page(explanation: &Explanation) -> String {
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -112,7 +112,7 @@ struct PageData<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum PieceData<'a> {
-    /// Of no token.
+    /// A stretch that is of no token.
     Plain(&'a str),
     One(&'a str, usize),
     Many(&'a str, usize, usize),
@@ -140,7 +140,7 @@ struct LineData<'a> {
     /// What the model did not see of it.
     #[serde(skip_serializing_if = "str::is_empty")]
     x: &'a str,
-    /// It saw nothing of it.
+    /// Whether the model saw nothing of the line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     c: bool,
 }
@@ -251,7 +251,7 @@ impl<'a> From<&'a FeatureValue> for FeatureData<'a> {
     }
 }
 
-/// One line about the sample.
+/// What is known of the sample, for one line under the title.
 fn meta(e: &Explanation) -> Vec<String> {
     let mut meta = vec![
         match e.sample.task.as_str() {

@@ -21,23 +21,23 @@ use crate::{
 };
 use veridiff_text::printable::printable;
 
-/// What a page is written on.
+/// The terminal that a page is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     /// Columns; fewer than 40 are taken as 40.
     pub width: usize,
-    /// What it can show.
+    /// Which colours it can show.
     pub colours: Colours,
 }
 
 /// The colours that a terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// None: plain text.
+    /// It shows no colours: the page is plain text.
     None,
-    /// The palette of 256.
+    /// It shows the palette of 256 colours.
     Ansi256,
-    /// Any, 24 bits each.
+    /// It shows any colour, of 24 bits.
     TrueColor,
 }
 
@@ -48,10 +48,10 @@ struct Ramp {
     strong: [u8; 3],
 }
 
-/// Of attribution.
+/// The shades of attribution.
 const BLUE: Ramp = Ramp { palette: [189, 153, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
 
-/// Of surprise.
+/// The shades of surprise.
 const ORANGE: Ramp = Ramp { palette: [230, 223, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
 
 /// Levels below it are not shaded: a page where everything is shaded shows nothing.
@@ -112,14 +112,14 @@ impl Screen {
     }
 }
 
-/// Text of one look.
+/// A stretch of text that has one look.
 #[derive(Debug, Clone, PartialEq)]
 struct Run {
     text: String,
     style: Style,
     /// 0 to 1: what is marked from below where there are no colours.
     level: f64,
-    /// Of the attribution.
+    /// Its share of the attribution, 0 to 1.
     share: f64,
 }
 
@@ -275,7 +275,7 @@ impl Gutter {
         }
     }
 
-    /// Columns up to the code.
+    /// How many columns stand before the code.
     fn width(&self) -> usize {
         let share = self.share_digits.map_or(0, |digits| if digits > 0 { 7 } else { 5 } + self.bar + 1);
         share + self.number * if self.both_numbers { 2 } else { 1 } + usize::from(self.both_numbers) + 3

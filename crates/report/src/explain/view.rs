@@ -17,12 +17,12 @@ pub(super) struct Piece<'a> {
     pub is_line_feed: bool,
 }
 
-/// A line of the diff.
+/// A line of the diff as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine<'a> {
-    /// What the model read of it.
+    /// What the model read of the line, in stretches.
     pub read: Vec<Piece<'a>>,
-    /// What it did not see.
+    /// The rest of the line, which the model did not see.
     pub unread: &'a str,
 }
 

@@ -129,7 +129,7 @@ pub fn by_columns(evaluation: &Evaluation) -> Vec<Result<Picture, MissingPicture
     columns.iter().map(|figures| by_column(evaluation, figures)).chain(absent).collect()
 }
 
-/// The figure of one column.
+/// The picture of one column's values.
 fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Picture, MissingPicture> {
     let title = match figures.column.as_str() {
         "label_type" => "Hallucinations by type, labelled and found".to_owned(),

@@ -23,7 +23,7 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Rows that belong together.
     pub bands: Vec<Band>,
-    /// Colours of the cells.
+    /// The colours of the values.
     pub scale: Diverging,
     /// What the colours mean, under their bar.
     pub legend: String,
@@ -36,25 +36,25 @@ pub struct HeatMap {
 pub struct Band {
     /// What they have in common; may be empty.
     pub name: String,
-    /// The rows.
+    /// The rows, in order.
     pub rows: Vec<MapRow>,
 }
 
-/// One row.
+/// One row of a heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapRow {
-    /// Its name.
+    /// What the row is called.
     pub name: String,
     /// A sign beside the name; may be empty.
     pub sign: String,
-    /// One for each column.
+    /// Its cells, one for each column.
     pub cells: Vec<MapCell>,
 }
 
-/// One cell.
+/// One cell of a heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapCell {
-    /// None makes it blank.
+    /// The value that gives its colour; none makes it blank.
     pub value: Option<f64>,
     /// What is printed in it.
     pub text: String,
@@ -66,7 +66,7 @@ const ROW_HEIGHT: f64 = 21.0;
 const BAND_HEAD: f64 = 22.0;
 /// Between bands without heads.
 const BAND_GAP: f64 = 6.0;
-/// Beside the first column.
+/// The room beside the first column, which is set apart.
 const COLUMN_GAP: f64 = 6.0;
 /// The widest that names of rows and of columns may be.
 const MOST_ROW_NAME: f64 = 270.0;
@@ -110,7 +110,7 @@ struct Layout<'a> {
     heads: Vec<String>,
     /// Whether these stand upright over their columns; if not, they are slanted.
     upright: bool,
-    /// How high they are.
+    /// How high the columns' names are together.
     head_height: f64,
     /// Where cells and columns' names end.
     right: f64,

@@ -15,16 +15,16 @@ use crate::{
 };
 use veridiff_detector::{Comparison, Evaluation, Figure, Interval, Learner, PredictorKind, StepwiseEvaluation};
 
-/// One predictor.
+/// One line of the picture: a predictor and its AUC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalLine {
-    /// Its name.
+    /// What the line is called.
     pub name: String,
     /// Whether it is drawn as the strong one.
     pub strong: bool,
-    /// The AUC.
+    /// Its AUC, 0 to 1.
     pub auc: f64,
-    /// Its interval.
+    /// The interval around the AUC.
     pub interval: Option<Interval>,
     /// The AUC on the rows trained on, where something was.
     pub in_sample: Option<f64>,
@@ -33,7 +33,7 @@ pub struct IntervalLine {
 const ROW_HEIGHT: f64 = 20.0;
 const PLOT_WIDTH: f64 = 300.0;
 
-/// Draws them, from the top.
+/// Draws the lines from the top.
 pub fn draw(lines: &[IntervalLine]) -> Canvas {
     let names = fitted_names(lines.iter().map(|line| line.name.as_str()), BODY, 250.0);
     let name_width = names.iter().map(|name| width(name, BODY, Weight::Bold)).fold(0.0, f64::max);

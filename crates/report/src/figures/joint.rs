@@ -29,7 +29,7 @@ fn range(edges: &[f64]) -> (f64, f64) {
     (low - room, high + room)
 }
 
-/// Draws it.
+/// Draws the rows between the distributions of both metrics.
 pub fn draw(joint: &JointDistribution) -> Canvas {
     let binned = joint.points.len() > MOST_POINTS;
     let (x_range, y_range) = (range(&joint.x_edges), range(&joint.y_edges));

@@ -17,9 +17,9 @@ use crate::{
 /// How heavy letters are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// 400.
+    /// Ordinary letters, of weight 400.
     Regular,
-    /// 700.
+    /// Bold letters, of weight 700.
     Bold,
 }
 

@@ -21,12 +21,12 @@ use crate::{
 use veridiff_detector::{Evaluation, LabelledRows};
 use veridiff_table::files;
 
-/// A file of the report.
+/// A file of a report, before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
     /// Its path in the folder.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its content, all of it.
     pub bytes: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ pub enum ReportError {
     #[cfg(feature = "figures")]
     #[error("cannot draw the figure `{name}`")]
     Png {
-        /// The picture's name.
+        /// The name of the picture's files.
         name: String,
         /// Why it cannot.
         source: png::PngError,
@@ -49,7 +49,7 @@ pub enum ReportError {
     /// The folder, or one in it, cannot be made.
     #[error("cannot make the folder `{path}`")]
     Folder {
-        /// The folder.
+        /// The folder that was to be made.
         path: PathBuf,
         /// The system's own words.
         source: io::Error,
@@ -57,7 +57,7 @@ pub enum ReportError {
     /// A file of the report cannot be written.
     #[error("cannot write `{path}`")]
     Write {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
         /// The system's own words.
         source: io::Error,

@@ -29,7 +29,7 @@ struct PagePicture<'a> {
     name: &'a str,
     title: &'a str,
     caption: &'a str,
-    /// In CSS pixels.
+    /// How wide it is, in CSS pixels.
     width: f64,
     svg: &'a str,
 }

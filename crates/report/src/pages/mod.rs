@@ -13,6 +13,8 @@ mod fit;
 mod folder;
 mod html;
 
+#[cfg(feature = "figures")]
+pub use crate::figures::png::PngError;
 pub use evaluation::evaluation_page;
 pub use fit::fit_page;
 pub use folder::{ReportError, ReportFile, report_files, write_report};

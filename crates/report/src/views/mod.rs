@@ -31,7 +31,7 @@ use veridiff_detector::LabelledRows;
 #[cfg(feature = "figures")]
 type Draw = fn(&Evaluation, &LabelledRows) -> Vec<Result<Picture, MissingPicture>>;
 
-/// How one subject is shown.
+/// How one subject of an evaluation is shown.
 struct View {
     /// The key of the analysis that it shows; none for figures that every evaluation has.
     analysis: Option<&'static str>,

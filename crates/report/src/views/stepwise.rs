@@ -7,7 +7,7 @@ use crate::{
 };
 use veridiff_detector::{StepAction, StepwiseEvaluation};
 
-/// The steps.
+/// The steps themselves.
 pub(super) const VIEW: View = View {
     analysis: Some("stepwise"),
     printed: Some(6),
