@@ -7,49 +7,24 @@
 mod coefficients;
 mod comparison;
 mod joint;
+mod kind;
 mod overlap;
 mod repeats;
 mod stepwise;
 mod transfer;
 
-use std::fmt;
-
 pub use coefficients::Coefficients;
 pub use comparison::Compare;
 pub use joint::{Joint, joint_columns};
+pub use kind::{Analysis, Kind};
 pub use overlap::{MAX_OVERLAP_FEATURES, TOP_SHARE, Tops, overlap_columns};
 pub use repeats::{ABLATION_REPEATS, Repeat};
 pub use stepwise::Steps;
 pub use transfer::Transfers;
 
 use crate::error::one_line;
-use veridiff_detector::{DetectorError, Evaluation, LabelledRows, PredictorKind};
+use veridiff_detector::{DetectorError, Evaluation, LabelledRows};
 use veridiff_table::{Table, TableError};
-
-/// An analysis with its options, ready to be made.
-pub trait Analysis: fmt::Debug {
-    /// What kind of analysis it is.
-    fn kind(&self) -> &'static Kind;
-
-    /// Makes it of the rows that were evaluated, under the settings of the evaluation, and adds its result to
-    /// [`Evaluation::analyses`] and what a reader should know to the notes.
-    ///
-    /// # Errors
-    /// Those of the statistics behind it.
-    fn add_to(&self, evaluation: &mut Evaluation, rows: &LabelledRows) -> Result<(), DetectorError>;
-}
-
-/// A kind of analysis.
-#[derive(Debug)]
-pub struct Kind {
-    /// Its key in the JSON of an evaluation.
-    pub key: &'static str,
-    /// What a sentence calls it.
-    pub what: &'static str,
-    /// The analysis that a report has where none of this kind was asked for; none if the rows do not allow it, or if it is
-    /// made only when asked for.
-    pub unasked: fn(&Evaluation, &LabelledRows) -> Option<Box<dyn Analysis>>,
-}
 
 /// Every kind of analysis, in the order in which they are made.
 pub const KINDS: [&Kind; 7] = [
@@ -84,20 +59,6 @@ pub fn add_analyses(
         of_kind.try_for_each(|analysis| analysis.add_to(evaluation, rows))?;
     }
     Ok(())
-}
-
-/// Whether the learner was fitted on the rows themselves; if not, a detector fitted before is judged.
-fn is_fitted_here(evaluation: &Evaluation) -> bool {
-    evaluation.predictors.iter().all(|predictor| predictor.kind != PredictorKind::Detector)
-}
-
-/// Adds the notes that the evaluation does not have yet.
-fn add_notes(evaluation: &mut Evaluation, notes: Vec<String>) {
-    for note in notes {
-        if !evaluation.notes.contains(&note) {
-            evaluation.notes.push(note);
-        }
-    }
 }
 
 /// Columns by whose values a report gives figures unasked: what kind of hallucination, in which language.

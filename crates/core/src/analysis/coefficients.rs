@@ -1,6 +1,6 @@
 //! All features in one regression without a penalty.
 
-use super::{Analysis, Kind, add_notes, is_fitted_here};
+use super::kind::{Analysis, Kind, add_notes, is_fitted_here};
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, coefficients};
 
 pub(super) const KIND: Kind = Kind {

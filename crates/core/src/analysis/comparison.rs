@@ -1,6 +1,6 @@
 //! Sets of features against each other.
 
-use super::{Analysis, Kind, is_fitted_here};
+use super::kind::{Analysis, Kind, is_fitted_here};
 use crate::families::catalogue::CATALOGUE;
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, NamedSet, compare_sets, standard_sets};
 

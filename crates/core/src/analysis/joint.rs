@@ -1,6 +1,6 @@
 //! Two features together.
 
-use super::{Analysis, Kind};
+use super::kind::{Analysis, Kind};
 use crate::families::catalogue::CATALOGUE;
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, best_pair, joint_distribution};
 

@@ -1,6 +1,6 @@
 //! How far the rows that features rank highest are the same.
 
-use super::{Analysis, Kind};
+use super::kind::{Analysis, Kind};
 use crate::families::catalogue::CATALOGUE;
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, best_features, top_overlap};
 

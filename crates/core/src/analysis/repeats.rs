@@ -1,6 +1,6 @@
 //! Folds drawn many times, and what each family of features adds.
 
-use super::{Analysis, Kind};
+use super::kind::{Analysis, Kind};
 use crate::families::catalogue::CATALOGUE;
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, NamedSet, ablation_sets, repeat_folds};
 

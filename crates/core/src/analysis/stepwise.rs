@@ -1,6 +1,6 @@
 //! Features chosen by steps.
 
-use super::{Analysis, Kind, add_notes, is_fitted_here};
+use super::kind::{Analysis, Kind, add_notes, is_fitted_here};
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, StepDirection, evaluate_stepwise};
 
 pub(super) const KIND: Kind = Kind {

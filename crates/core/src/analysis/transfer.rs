@@ -1,6 +1,6 @@
 //! Trained on the rows with one value of a column, tested on those with another.
 
-use super::{Analysis, Kind};
+use super::kind::{Analysis, Kind};
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, transfer};
 
 pub(super) const KIND: Kind = Kind { key: "transfer", what: "transfer", unasked: |_, _| None };

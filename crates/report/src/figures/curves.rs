@@ -3,7 +3,8 @@
 use super::{
     axis::{Frame, Scale, UNDER_FRAME, widest_tick},
     canvas::{Canvas, PLAIN, Stroke},
-    missing, picture, subtitle,
+    picture::{missing, picture},
+    subtitle,
     theme::{HALLUCINATED, NEUTRAL, SMALL, Tone},
     type_setting::{Weight, fitted, width},
 };

@@ -3,7 +3,9 @@
 
 use super::{
     canvas::{Canvas, PLAIN, ink_on},
-    colour_bar, missing, picture, subtitle,
+    colour_bar,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, Diverging, SMALL, Tone},
     type_setting::{Weight, fitted_names, width},
 };

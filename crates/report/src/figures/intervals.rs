@@ -3,7 +3,8 @@
 use super::{
     axis::Frame,
     canvas::{Canvas, PLAIN, Stroke},
-    missing, picture, subtitle,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, HALLUCINATED, NEUTRAL, SMALL, Tone},
     type_setting::{Weight, fitted_names, width},
 };

@@ -4,7 +4,9 @@
 use super::{
     axis::{Frame, UNDER_FRAME, widest_tick},
     canvas::{Canvas, PLAIN, Stroke},
-    colour_bar, missing, picture, subtitle,
+    colour_bar,
+    picture::{missing, picture},
+    subtitle,
     theme::{Diverging, HALLUCINATED, NEUTRAL, Tone},
     type_setting::fitted,
 };

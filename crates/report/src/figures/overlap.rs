@@ -3,7 +3,8 @@
 use super::{
     axis::Scale,
     canvas::{Canvas, PLAIN, Stroke},
-    missing, picture, subtitle,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, SMALL, Tone},
     type_setting::{Weight, fitted, fitted_names, width},
 };

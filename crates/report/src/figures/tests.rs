@@ -4,13 +4,14 @@
 use ndarray::Array2;
 use roxmltree::{Document, Node};
 
-use super::*;
+use super::{canvas::Canvas, *};
 use crate::{
     figures::{
         heat_map::{Band, HeatMap, MapCell, MapRow},
         theme::Diverging,
         type_setting::{Weight, width},
     },
+    pictures::Picture,
     views::pictures,
 };
 use veridiff_core::{

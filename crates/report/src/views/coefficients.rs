@@ -1,6 +1,6 @@
 //! All features in one regression without a penalty, and those that matter most in it.
 
-use super::View;
+use super::view::View;
 use crate::{
     grid::{Grid, number, p_value},
     names::{common_scorer, short},

@@ -1,6 +1,6 @@
 //! The combination, or the detector, by the values of a column: what is labelled, called and found.
 
-use super::View;
+use super::view::View;
 #[cfg(feature = "figures")]
 use crate::figures::{Chapter, bars};
 use crate::{

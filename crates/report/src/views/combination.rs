@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::View;
+use super::view::View;
 #[cfg(feature = "figures")]
 use crate::figures::{Chapter, curves};
 use crate::{

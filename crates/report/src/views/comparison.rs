@@ -1,6 +1,6 @@
 //! Sets of features against each other.
 
-use super::View;
+use super::view::View;
 use crate::{
     describe,
     grid::{Grid, interval_text, p_value, rate, signed, with_interval},

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::View;
+use super::view::View;
 use crate::{
     grid::{Grid, rate, with_interval},
     table::{NamedTable, record},

@@ -1,6 +1,6 @@
 //! Two features together.
 
-use super::View;
+use super::view::View;
 #[cfg(feature = "figures")]
 use crate::figures::{Chapter, joint};
 use crate::{

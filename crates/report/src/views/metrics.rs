@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::View;
+use super::view::View;
 #[cfg(feature = "figures")]
 use crate::figures::{Chapter, heat_map, intervals};
 use crate::{

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::View;
+use super::view::View;
 #[cfg(feature = "figures")]
 use crate::figures::{Chapter, overlap};
 use crate::{

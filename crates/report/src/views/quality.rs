@@ -1,6 +1,6 @@
 //! What the table of metrics leaves out: in sample beside out of fold, DeLong's interval, precision, calibration.
 
-use super::View;
+use super::view::View;
 use crate::{
     grid::{Grid, interval_text, p_value, rate, signed},
     names::short,

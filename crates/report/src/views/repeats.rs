@@ -1,6 +1,6 @@
 //! Means over folds drawn many times, and what each family of features adds.
 
-use super::View;
+use super::view::View;
 use crate::{
     grid::{Grid, with_interval},
     table::{NamedTable, records},

@@ -1,6 +1,6 @@
 //! Features chosen by steps.
 
-use super::{View, coefficients::coefficient_grid};
+use super::{coefficients::coefficient_grid, view::View};
 use crate::{
     grid::{Grid, rate, with_interval},
     table::{NamedTable, records},

@@ -1,6 +1,6 @@
 //! Trained on the rows with one value of a column, tested on those with another.
 
-use super::View;
+use super::view::View;
 use crate::{
     grid::{Grid, rate, with_interval},
     table::{NamedTable, records},
