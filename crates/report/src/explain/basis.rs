@@ -1,59 +1,9 @@
 //! What chosen tokens of the text rest on.
 
-use serde::{Deserialize, Serialize};
-
-use super::explanation::{Explanation, TokenSegment};
+use super::explanation::{Basis, Explanation, InputShares, LineShare, TokenSegment, TokenShare};
 
 /// The most lines and tokens that [`Basis`] names.
 const MOST_NAMED: usize = 10;
-
-/// What some tokens of the text rest on. A share is the sum of the absolute attribution that a position has from these tokens,
-/// over that of all positions, an encoder-decoder's start token among them: 0 to 1. With normalised attribution every token
-/// counts the same, without it in proportion to its gradients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Basis {
-    /// The tokens of the text, ascending.
-    pub tokens: Vec<usize>,
-    /// The input from the first to the last of these tokens.
-    pub text: String,
-    /// Shares of the parts of the input; they sum to 1.
-    pub parts: InputShares,
-    /// The lines with the largest shares, largest first; at most 10, none without a share.
-    pub lines: Vec<LineShare>,
-    /// The diff's tokens with the largest shares.
-    pub diff_tokens: Vec<TokenShare>,
-}
-
-/// Shares of the parts of the input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct InputShares {
-    /// Added and removed lines of the diff.
-    pub changed: f64,
-    /// The other lines of the diff: context and headers.
-    pub unchanged_diff: f64,
-    /// The prompt around the diff, special and start tokens with it.
-    pub prompt: f64,
-    /// Earlier tokens of the text.
-    pub text: f64,
-}
-
-/// A line of the diff and its share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LineShare {
-    /// The line of the diff, counted from 0.
-    pub line: usize,
-    /// The share of the line's tokens together, 0 to 1.
-    pub share: f64,
-}
-
-/// A position of the input and its share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TokenShare {
-    /// The position, counted from 0 and below N + T.
-    pub position: usize,
-    /// The share of the position, 0 to 1.
-    pub share: f64,
-}
 
 impl Explanation {
     /// Every position's share of what these tokens of the text rest on; `None` without attribution.

@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    basis::Basis,
-    features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample},
-};
+use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
     families::aggregate::Aggregates,
     scorer::{Measurement, Settings},
@@ -186,6 +183,54 @@ pub struct DiffLine {
     pub byte_end: Option<usize>,
     /// Its tokens' share of everything that the text rests on, 0 to 1; null without attribution. See [`Basis`].
     pub share: Option<f64>,
+}
+
+/// What some tokens of the text rest on. A share is the sum of the absolute attribution that a position has from these tokens,
+/// over that of all positions, an encoder-decoder's start token among them: 0 to 1. With normalised attribution every token
+/// counts the same, without it in proportion to its gradients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The tokens of the text, ascending.
+    pub tokens: Vec<usize>,
+    /// The input from the first to the last of these tokens.
+    pub text: String,
+    /// Shares of the parts of the input; they sum to 1.
+    pub parts: InputShares,
+    /// The lines with the largest shares, largest first; at most 10, none without a share.
+    pub lines: Vec<LineShare>,
+    /// The diff's tokens with the largest shares.
+    pub diff_tokens: Vec<TokenShare>,
+}
+
+/// Shares of the parts of the input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct InputShares {
+    /// Added and removed lines of the diff.
+    pub changed: f64,
+    /// The other lines of the diff: context and headers.
+    pub unchanged_diff: f64,
+    /// The prompt around the diff, special and start tokens with it.
+    pub prompt: f64,
+    /// Earlier tokens of the text.
+    pub text: f64,
+}
+
+/// A line of the diff and its share.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LineShare {
+    /// The line of the diff, counted from 0.
+    pub line: usize,
+    /// The share of the line's tokens together, 0 to 1.
+    pub share: f64,
+}
+
+/// A position of the input and its share.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TokenShare {
+    /// The position, counted from 0 and below N + T.
+    pub position: usize,
+    /// The share of the position, 0 to 1.
+    pub share: f64,
 }
 
 /// Scores of the text's tokens, one entry each.

@@ -19,7 +19,6 @@ mod html;
 mod terminal;
 mod view;
 
-pub use basis::{Basis, InputShares, LineShare, TokenShare};
 pub use explanation::{
     About, AggregatesJson, DiffLine, DiffLineKind, Explanation, SCHEMA_VERSION, Timing, Token, TokenScores,
     TokenSegment,

@@ -11,8 +11,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    basis::Basis,
-    explanation::{DiffLine, DiffLineKind, Explanation, TokenSegment},
+    explanation::{Basis, DiffLine, DiffLineKind, Explanation, TokenSegment},
     view::{Piece, ShownLine, visible},
 };
 use crate::{

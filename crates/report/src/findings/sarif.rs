@@ -6,7 +6,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{RULE, message};
+use super::message::{RULE, message};
 use veridiff_core::gate::Finding;
 use veridiff_detector::Verdict;
 
