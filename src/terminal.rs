@@ -67,6 +67,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_engine::DeviceError,
             veridiff_engine::ModelError,
             veridiff_engine::plan::PlanError,
+            veridiff_report::pages::ReportError,
             veridiff_table::TableError,
             veridiff_text::diff::DiffError,
             veridiff_text::prompt::PromptError,

@@ -150,6 +150,33 @@ fn eval_prints_a_table_that_fits_and_the_same_as_data() {
 }
 
 #[test]
+fn the_report_has_every_table_that_is_printed() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)));
+    let text = place.ok("eval --input table.csv --bootstrap 0 --repeats 2 --ablate --transfer generator --out report");
+    let page = std::fs::read_to_string(place.path("report/index.html")).unwrap();
+    for (name, title) in [
+        ("coefficients", "All features"),
+        ("joint", "(x) and "),
+        ("repeats", "Means over 2 draws of the folds"),
+        ("transfer", "By generator: trained on one, tested on another"),
+    ] {
+        assert!(text.contains(title), "`{title}` is not printed: {text}");
+        assert!(page.contains(title) && page.contains(&format!("tables/{name}.csv")), "the page lacks `{name}`");
+        for ending in ["md", "csv", "tex", "json"] {
+            let table = std::fs::read_to_string(place.path(&format!("report/tables/{name}.{ending}")));
+            let table = table.unwrap_or_else(|error| panic!("tables/{name}.{ending}: {error}"));
+            assert!(table.lines().count() > 1, "tables/{name}.{ending} holds no rows: {table}");
+        }
+    }
+    let pairs: Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("report/tables/transfer.json")).unwrap()).unwrap();
+    let data: Value = serde_json::from_str(&std::fs::read_to_string(place.path("report/eval.json")).unwrap()).unwrap();
+    assert_eq!(pairs, data["transfer"]["figures"]);
+    // every diff has texts by all three: for another's, none is left to train on
+    assert_eq!(pairs.as_array().unwrap().len(), 3, "each generator's texts by the other diffs' of its own");
+}
+
+#[test]
 fn eval_gives_more_where_it_is_asked() {
     let place = Workplace::new(&csv(&rows(1.0, false, 1)));
     let line = "eval --input table.csv --bootstrap 50 --by conciseness,generator --compare --compare mine=up,down \

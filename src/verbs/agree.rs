@@ -12,7 +12,7 @@ use crate::{
 use veridiff_core::annotation::{
     Annotations, LabelCount, PairAgreement, SettledSample, Settlement, pair_agreement, put_labels, settle,
 };
-use veridiff_report::{annotation::agreement_page, tables::Format};
+use veridiff_report::{TableFormat, annotation::agreement_page};
 use veridiff_table::files;
 use veridiff_text::sample::Sample;
 
@@ -100,8 +100,8 @@ pub struct Args {
     #[arg(long, requires = "output")]
     labelled_only: bool,
     /// How the tables are printed
-    #[arg(long, value_parser = choice::<Format>(Format::NAMES), default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text)]
+    format: TableFormat,
     /// The same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -132,9 +132,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let (settled, mut notes) = files.settle();
     notes.splice(0..0, pairs.iter().flat_map(notes_of));
     if !pairs.is_empty() {
-        let format = if args.json { Format::Json } else { args.format };
+        let format = if args.json { TableFormat::Json } else { args.format };
         print(&agreement_page(&pairs, &notes, format))?;
-        if format == Format::Csv {
+        if format == TableFormat::Csv {
             notes.iter().for_each(|line| note(&format!("note: {line}")));
         }
     }

@@ -19,10 +19,7 @@ use veridiff_core::{
     settings::Settings,
 };
 use veridiff_detector::{Bootstrap, DEFAULT_L2, EvalSettings, Learner, choose_features, evaluate, labelled_rows};
-use veridiff_report::{
-    explain::terminal_page,
-    tables::{Format, evaluation_page},
-};
+use veridiff_report::{TableFormat, explain::terminal_page, pages::evaluation_page};
 use veridiff_text::sample::{self, Sample};
 
 /// Small diffs in several languages, each with a supported and an unsupported text, written for this purpose.
@@ -68,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         bootstrap: Bootstrap { n_resamples: 2000, seed: 0 },
     };
     let evaluation = evaluate(&rows, figures)?;
-    print(&evaluation_page(&evaluation, if args.json { Format::Json } else { Format::Text }))?;
+    print(&evaluation_page(&evaluation, if args.json { TableFormat::Json } else { TableFormat::Text }))?;
     if args.json {
         return Ok(Outcome::Done);
     }

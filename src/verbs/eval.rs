@@ -16,33 +16,22 @@ use crate::{
     },
     terminal::{UsageError, note, print},
 };
-use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_core::{
+    analysis::{
+        ABLATION_REPEATS, Analysis, Coefficients, Compare, Joint, MAX_OVERLAP_FEATURES, Repeat, Steps, TOP_SHARE, Tops,
+        Transfers, add_analyses, overlap_columns, report_columns,
+    },
+    families::catalogue::CATALOGUE,
+};
 use veridiff_detector::{
-    DetectorError, EvalSettings, Evaluation, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, ablation_sets,
-    apply_detector, best_features, best_pair, coefficients, compare_sets, evaluate, evaluate_stepwise,
-    joint_distribution, labelled_rows, repeat_folds, standard_sets, top_overlap, transfer,
+    EvalSettings, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, apply_detector, evaluate, labelled_rows,
+    standard_sets,
 };
 use veridiff_report::{
-    figures::COLUMNS,
-    folder::{report_files, write_report},
-    tables::{Format, evaluation_page, note_lines},
+    TableFormat, note_lines,
+    pages::{evaluation_page, report_files, write_report},
 };
 use veridiff_table::Table;
-
-/// Bins along each axis of a joint distribution.
-const JOINT_BINS: usize = 20;
-
-/// Metrics in the overlap of a report, as the paper has them.
-const OVERLAP_METRICS: usize = 3;
-
-/// Share of the rows that is a top, as the paper has it.
-const TOP: f64 = 0.25;
-
-/// How often folds are drawn for an ablation.
-const ABLATION_REPEATS: usize = 10;
-
-/// Most values of a column that a report or a notebook sorts rows by without being asked.
-const MOST_VALUES: usize = 60;
 
 /// Arguments of `veridiff eval`.
 #[derive(Debug, clap::Args)]
@@ -90,8 +79,8 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN", conflicts_with = "detector")]
     transfer: Option<String>,
     /// How the tables are printed
-    #[arg(long, value_parser = choice::<Format>(Format::NAMES), default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text)]
+    format: TableFormat,
     /// The same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -134,7 +123,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let mut evaluation = evaluation.with_context(|| args.rows.place())?;
     evaluation.notes.extend(rounded.iter().map(|difference| format!("{difference} in training")));
-    args.add_what_was_asked_for(&mut evaluation, &rows, settings)?;
+    let asked = args.analyses(&rows)?;
+    add_analyses(&mut evaluation, &rows, &asked, args.out.is_some()).with_context(|| args.rows.place())?;
     if let Some(folder) = &args.out {
         let source = args.rows.input.file_name().unwrap_or(args.rows.input.as_os_str()).to_string_lossy();
         let files = report_files(&evaluation, &rows, &source)?;
@@ -144,9 +134,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.notebook {
         args.write_notebook(path, &table, &rows, settings)?;
     }
-    let format = if args.json { Format::Json } else { args.format };
+    let format = if args.json { TableFormat::Json } else { args.format };
     print(&evaluation_page(&evaluation, format))?;
-    if format == Format::Csv {
+    if format == TableFormat::Csv {
         note_lines(&evaluation.notes).for_each(|line| note(&line));
     }
     Ok(Outcome::Done)
@@ -159,128 +149,78 @@ impl Args {
         self.by.iter().chain(transfer).cloned().collect()
     }
 
-    /// The columns to give figures by where figures are drawn: those named, or those of [`COLUMNS`] that have values, and not
-    /// too many.
+    /// The columns to give figures by where figures are drawn: those named; where `--by` names none, those of a report too.
     fn columns_to_sort_by(&self, table: &Table) -> anyhow::Result<Vec<String>> {
         let mut columns = self.columns_named();
-        let is_open = |column: &&str| self.by.is_empty() && !columns.iter().any(|named| named == column);
-        let wanted: Vec<&str> =
-            COLUMNS.into_iter().filter(is_open).filter(|column| table.column_names().contains(column)).collect();
-        for column in wanted {
-            let mut values = table.strings(column)?;
-            values.retain(|value| value.as_ref().is_some_and(|value| !value.is_empty()));
-            values.sort_unstable();
-            values.dedup();
-            if (1..=MOST_VALUES).contains(&values.len()) {
-                columns.push(column.to_owned());
-            }
+        if self.by.is_empty() {
+            let unasked = report_columns(table)?.into_iter().map(str::to_owned);
+            let new: Vec<String> = unasked.filter(|column| !columns.contains(column)).collect();
+            columns.extend(new);
         }
         Ok(columns)
     }
 
-    /// The parts of an evaluation that are made only on demand, of the command line or of the report.
-    fn add_what_was_asked_for(
-        &self,
-        evaluation: &mut Evaluation,
-        rows: &LabelledRows,
-        settings: EvalSettings,
-    ) -> anyhow::Result<()> {
-        let report = self.out.is_some();
-        let fitted_here = self.detector.is_none();
-        let sets =
-            if self.compare.is_empty() { standard_sets(&rows.feature_names, &CATALOGUE) } else { self.sets(rows)? };
-        if !self.compare.is_empty() || (report && fitted_here && sets.len() > 1) {
-            let made = compare_sets(rows, &sets, settings);
-            evaluation.comparison = self.made(!self.compare.is_empty(), "comparison of sets", made, evaluation)?;
+    /// The analyses that the command line asks for.
+    fn analyses(&self, rows: &LabelledRows) -> anyhow::Result<Vec<Box<dyn Analysis>>> {
+        let mut asked: Vec<Box<dyn Analysis>> = Vec::new();
+        if !self.compare.is_empty() {
+            asked.push(Box::new(Compare { sets: self.sets(rows)? }));
         }
-        if self.coefficients || (report && fitted_here) {
-            let fit = self.made(self.coefficients, "table of coefficients", coefficients(rows), evaluation)?;
-            evaluation.notes.extend(fit.iter().flat_map(|fit| fit.notes()));
-            evaluation.coefficients = fit;
+        if self.coefficients {
+            asked.push(Box::new(Coefficients));
         }
-        let direction = self.stepwise.or((report && fitted_here).then_some(StepDirection::Both));
-        if let Some(direction) = direction {
-            let made = evaluate_stepwise(rows, direction, settings);
-            let stepwise = self.made(self.stepwise.is_some(), "stepwise choice", made, evaluation)?;
-            let notes = stepwise.iter().flat_map(|stepwise| stepwise.choice.notes());
-            let new: Vec<String> = notes.filter(|note| !evaluation.notes.contains(note)).collect();
-            evaluation.notes.extend(new);
-            evaluation.stepwise = stepwise;
+        if let Some(direction) = self.stepwise {
+            asked.push(Box::new(Steps { direction }));
         }
-        if let Some(columns) = self.overlap_columns(rows)? {
-            evaluation.overlap = Some(top_overlap(rows, &columns, self.top.unwrap_or(TOP)));
+        if let Some(tops) = self.tops(rows)? {
+            asked.push(Box::new(tops));
         }
-        if let Some(pair) = self.joint_columns(rows)? {
-            evaluation.joint = Some(joint_distribution(rows, pair, JOINT_BINS));
+        if !self.joint.is_empty() {
+            asked.push(Box::new(Joint { columns: self.joint_columns(rows)? }));
         }
         if self.ablate || self.repeats.is_some() {
-            let all = || NamedSet { name: "all".to_owned(), columns: (0..rows.feature_names.len()).collect() };
-            let mut sets = if self.ablate { ablation_sets(&rows.feature_names, &CATALOGUE) } else { vec![all()] };
-            sets.extend(self.sets(rows)?);
             let n_repeats = self.repeats.map_or(ABLATION_REPEATS, NonZeroUsize::get);
-            evaluation.repeats =
-                self.made(true, "repeats", repeat_folds(rows, &sets, n_repeats, settings), evaluation)?;
+            asked.push(Box::new(Repeat::new(rows, self.ablate, self.sets(rows)?, n_repeats)));
         }
         if let Some(column) = &self.transfer {
-            evaluation.transfer = self.made(true, "transfer", transfer(rows, column, settings), evaluation)?;
+            asked.push(Box::new(Transfers { column: column.clone() }));
         }
-        Ok(())
+        Ok(asked)
     }
 
-    /// What was asked for must succeed; what only the report wants becomes a note where it cannot be made.
-    fn made<T>(
-        &self,
-        asked: bool,
-        what: &str,
-        made: Result<T, DetectorError>,
-        evaluation: &mut Evaluation,
-    ) -> anyhow::Result<Option<T>> {
-        match made {
-            Ok(part) => Ok(Some(part)),
-            Err(error) if asked => Err(error).with_context(|| self.rows.place()),
-            Err(error) => {
-                evaluation
-                    .notes
-                    .push(format!("warning: the report has no {what}: {}", veridiff_text::chain::one_line(&error)));
-                Ok(None)
-            }
-        }
-    }
-
-    /// The features whose tops are compared, if any are.
-    fn overlap_columns(&self, rows: &LabelledRows) -> anyhow::Result<Option<Vec<usize>>> {
-        let top = self.top.unwrap_or(TOP);
-        if !(top > 0.0 && top <= 1.0) {
-            let problem = format!("`--top {top}` is no share of the rows");
+    /// The features whose tops are compared, and their share; none if nothing about them is said here.
+    fn tops(&self, rows: &LabelledRows) -> anyhow::Result<Option<Tops>> {
+        let share = self.top.unwrap_or(TOP_SHARE);
+        if !(share > 0.0 && share <= 1.0) {
+            let problem = format!("`--top {share}` is no share of the rows");
             return Err(UsageError::error(problem, "give a number above 0 and at most 1, such as 0.25"));
         }
-        if self.top.is_some() && self.overlap.is_none() && self.out.is_none() {
-            return Err(UsageError::error("`--top` is about an overlap, and none is asked for", "add `--overlap`"));
-        }
-        let named = self.overlap.as_deref().filter(|names| !names.iter().all(String::is_empty));
-        let columns = match named {
-            Some(names) => rows.columns(names)?,
-            None => best_features(rows, &CATALOGUE, OVERLAP_METRICS),
+        let Some(names) = &self.overlap else {
+            return match (self.top, &self.out) {
+                (Some(_), None) => {
+                    Err(UsageError::error("`--top` is about an overlap, and none is asked for", "add `--overlap`"))
+                }
+                (Some(_), Some(_)) => Ok(Tops::unasked(rows, share)),
+                (None, _) => Ok(None),
+            };
         };
-        if columns.len() > 8 {
-            let problem = format!("`--overlap` names {} features, expected at most 8", columns.len());
+        let is_named = !names.iter().all(String::is_empty);
+        let columns = if is_named { rows.columns(names)? } else { overlap_columns(rows) };
+        if columns.len() > MAX_OVERLAP_FEATURES {
+            let problem =
+                format!("`--overlap` names {} features, expected at most {MAX_OVERLAP_FEATURES}", columns.len());
             return Err(UsageError::error(problem, "name the few that matter, with their scorer: `logprob@NAME`"));
         }
-        let wanted = self.overlap.is_some() || (self.out.is_some() && columns.len() == OVERLAP_METRICS);
-        Ok(wanted.then_some(columns))
+        Ok(Some(Tops { columns, share }))
     }
 
-    /// The two features whose joint distribution is made, if one is.
-    fn joint_columns(&self, rows: &LabelledRows) -> anyhow::Result<Option<[usize; 2]>> {
-        if self.joint.is_empty() {
-            return Ok(best_pair(rows, &CATALOGUE).filter(|_| self.out.is_some()));
-        }
+    /// The two features that `--joint` names.
+    fn joint_columns(&self, rows: &LabelledRows) -> anyhow::Result<[usize; 2]> {
         let columns = rows.columns(&self.joint)?;
-        let Ok(pair) = <[usize; 2]>::try_from(columns.as_slice()) else {
+        <[usize; 2]>::try_from(columns.as_slice()).map_err(|_| {
             let problem = format!("`--joint` names {} features, expected two", columns.len());
-            return Err(UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`"));
-        };
-        Ok(Some(pair))
+            UsageError::error(problem, "give two names, with their scorers: `logit@ONE,logit@OTHER`")
+        })
     }
 
     /// The notebook shows what was asked for here, and chooses where nothing was.
@@ -304,7 +244,7 @@ impl Args {
             sets: self.sets(rows)?,
             stepwise: self.stepwise,
             overlap: columns(self.overlap.as_deref().unwrap_or_default())?,
-            top: self.top.unwrap_or(TOP),
+            top: self.top.unwrap_or(TOP_SHARE),
             joint: columns(&self.joint)?,
             by: self.columns_to_sort_by(table)?,
         })

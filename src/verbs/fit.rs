@@ -13,7 +13,7 @@ use crate::{
     terminal::print,
 };
 use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector};
-use veridiff_report::tables::{Format, fit_page};
+use veridiff_report::{TableFormat, pages::fit_page};
 
 /// Arguments of `veridiff fit`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let fit = fit_detector(&rows, settings).with_context(|| args.rows.place())?;
     fit.detector.write(&args.output)?;
-    print(&fit_page(&fit, if args.json { Format::Json } else { Format::Text }))?;
+    print(&fit_page(&fit, if args.json { TableFormat::Json } else { TableFormat::Text }))?;
     if !args.json {
         print(&format!("written to        {}\n", args.output.display()))?;
     }

@@ -9,19 +9,22 @@ use anyhow::Context;
 use serde_json::{Map, Value, json};
 
 use crate::terminal::{UsageError, note};
-use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_core::{
+    analysis::{joint_columns, overlap_columns},
+    families::catalogue::CATALOGUE,
+};
 use veridiff_detector::{
-    EvalSettings, LabelledRows, Learner, LikelihoodFit, NamedSet, StepDirection, best_features, best_pair,
-    coefficients, fold_scores, standard_sets,
+    EvalSettings, LabelledRows, Learner, LikelihoodFit, NamedSet, StepDirection, coefficients, fold_scores,
+    standard_sets,
 };
 use veridiff_report::notebook::{notebook, predictions_csv};
 use veridiff_table::files;
 
 /// What was asked of `eval` that the notebook shows too.
 pub(super) struct Request<'a> {
-    /// Where the notebook goes.
+    /// The file that the notebook is written to.
     pub path: &'a Path,
-    /// The file of the table.
+    /// The file that the table was read from.
     pub input: &'a Path,
     /// The clauses, as they were given.
     pub clauses: &'a [String],
@@ -98,9 +101,9 @@ impl Request<'_> {
             columns.iter().map(|&column| rows.feature_names[column].as_str()).collect()
         };
         let sets: Map<String, Value> = sets.iter().map(|set| (set.name.clone(), names(&set.columns).into())).collect();
-        let overlap = if self.overlap.is_empty() { best_features(rows, &CATALOGUE, 3) } else { self.overlap.clone() };
+        let overlap = if self.overlap.is_empty() { overlap_columns(rows) } else { self.overlap.clone() };
         let named = <[usize; 2]>::try_from(self.joint.as_slice()).ok();
-        let joint = named.or_else(|| best_pair(rows, &CATALOGUE));
+        let joint = named.or_else(|| joint_columns(rows));
         let left_out: Map<String, Value> = fit
             .terms
             .iter()

@@ -6,7 +6,7 @@ use crate::{
     terminal::{note, print},
 };
 use veridiff_core::annotation::prevalence;
-use veridiff_report::{annotation::prevalence_page, tables::Format};
+use veridiff_report::{TableFormat, annotation::prevalence_page};
 
 /// Arguments of `veridiff prevalence`.
 #[derive(Debug, clap::Args)]
@@ -14,8 +14,8 @@ pub struct Args {
     #[command(flatten)]
     files: FileArgs,
     /// How the tables are printed
-    #[arg(long, value_parser = choice::<Format>(Format::NAMES), default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text)]
+    format: TableFormat,
     /// The same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -24,9 +24,9 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let (settled, notes) = args.files.read()?.settle();
-    let format = if args.json { Format::Json } else { args.format };
+    let format = if args.json { TableFormat::Json } else { args.format };
     print(&prevalence_page(&prevalence(&settled), &notes, format))?;
-    if format == Format::Csv {
+    if format == TableFormat::Csv {
         notes.iter().for_each(|line| note(&format!("note: {line}")));
     }
     Ok(Outcome::Done)

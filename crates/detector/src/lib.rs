@@ -28,6 +28,7 @@ pub use artefact::provenance::{Difference, SettingKeys, differences};
 pub use artefact::recalibration::{Calibration, CalibrationMethod};
 pub use artefact::shipped;
 pub use error::DetectorError;
+pub use evaluation::analyses::Analyses;
 pub use evaluation::compare::{
     Chosen, Comparison, NamedSet, PairTest, SetEvaluation, StepwiseEvaluation, coefficients, compare_sets,
     evaluate_stepwise, standard_sets,

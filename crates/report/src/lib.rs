@@ -1,13 +1,35 @@
 //! What a person looks at: tables, pictures, pages and token-level views.
+//!
+//! | part | owns |
+//! |---|---|
+//! | `grid.rs`, `names.rs`, `csv.rs`, `format.rs` | a table of text; names, numbers and escapes in it; its formats |
+//! | `table.rs` | one table of a report: as printed, and as records |
+//! | `views/` | what is shown of an evaluation: its figures and each analysis, one file each, one list of all |
+//! | [`pages`] | an evaluation and a fit in every format; the report as a folder with its page |
+//! | `figures/` | the pictures (feature `figures`, on by default) |
+//! | [`explain`] | one sample token by token |
+//! | [`findings`] | what `check` found, for people and for review tools |
+//! | [`annotation`] | what annotators look at; agreement and prevalence |
+//! | [`notebook`] | a Jupyter notebook of an evaluation |
+//!
+//! Pages use views, views use pictures and tables, tables use grids; nothing points back.
 
 pub mod annotation;
+mod csv;
+mod describe;
 pub mod explain;
-pub mod figures;
+#[cfg(feature = "figures")]
+mod figures;
 pub mod findings;
-pub mod folder;
+mod fonts;
+mod format;
+mod grid;
+mod names;
 pub mod notebook;
-mod page;
-pub mod paper_tables;
-mod repeats;
-mod statistics;
-pub mod tables;
+pub mod pages;
+mod pictures;
+mod predictors;
+mod table;
+mod views;
+
+pub use format::{TableFormat, note_lines};

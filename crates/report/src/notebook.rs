@@ -3,10 +3,9 @@
 //! The notebook is `notebooks-export/template.ipynb` with its parameters filled in; to change what it shows, change that file
 //! in Jupyter. Its cell tagged `parameters` assigns texts of the form `"{{name}}"`, which become Python literals here.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value};
 
+use crate::csv::CsvText;
 use veridiff_detector::{FoldScores, LabelledRows};
 
 /// The notebook with placeholders.
@@ -92,29 +91,27 @@ pub fn predictions_csv(rows: &LabelledRows, scores: &FoldScores) -> String {
             ["out of fold", "called", "in sample", "called in sample"].map(|what| format!("{what}: {}", set.name)),
         );
     }
-    let mut csv = heads.iter().map(|head| quoted(head)).collect::<Vec<_>>().join(",");
-    csv.push('\n');
+    let mut csv = CsvText::new();
+    csv.push(&heads);
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let flag = |value: Option<bool>| value.map_or_else(String::new, |value| u8::from(value).to_string());
     for row in 0..rows.len() {
-        let _ = write!(csv, "{},{},{}", u8::from(rows.labels[row]), rows.groups.of_row[row], scores.folds[row]);
+        let mut cells = vec![
+            u8::from(rows.labels[row]).to_string(),
+            rows.groups.of_row[row].to_string(),
+            scores.folds[row].to_string(),
+        ];
         for set in &scores.sets {
-            let cells = [
+            cells.extend([
                 number(set.scores[row]),
                 flag(set.called[row]),
                 number(set.in_sample[row]),
                 flag(set.called_in_sample[row]),
-            ];
-            let _ = write!(csv, ",{}", cells.join(","));
+            ]);
         }
-        csv.push('\n');
+        csv.push(&cells);
     }
-    csv
-}
-
-/// RFC 4180 quoting.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    csv.finish()
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    Binning, Bootstrap, CalibrationBin, Comparison, Detector, DetectorError, Direction, Figure, GeneratorFigure,
-    Homogeneity, JointDistribution, LabelledRows, Learner, LikelihoodFit, MeanFigure, Overlap, Repeats, RocPoint,
-    StepwiseEvaluation, Transfer, calibration_bins,
+    Analyses, Binning, Bootstrap, CalibrationBin, Detector, DetectorError, Direction, Figure, GeneratorFigure,
+    Homogeneity, LabelledRows, Learner, MeanFigure, RocPoint, calibration_bins,
     evaluation::predictions::{Predictions, Predictor, by_generator, new_generator_splits, out_of_fold, pool},
     grouped_folds, homogeneity, roc_auc, roc_curve,
     rows::require_both_classes,
@@ -136,30 +135,9 @@ pub struct Evaluation {
     pub predictors: Vec<PredictorEvaluation>,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
-    /// Sets of features against each other, where asked for; see [`compare_sets`](crate::compare_sets).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Comparison>,
-    /// All features in one fit without a penalty, where asked for; see
-    /// [`fit_maximum_likelihood`](crate::fit_maximum_likelihood).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub coefficients: Option<LikelihoodFit>,
-    /// Features chosen by steps, where asked for; see [`evaluate_stepwise`](crate::evaluate_stepwise).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stepwise: Option<StepwiseEvaluation>,
-    /// How far the rows that features rank highest are the same, where asked for; see
-    /// [`top_overlap`](crate::top_overlap).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlap: Option<Overlap>,
-    /// Two features together, where asked for; see [`joint_distribution`](crate::joint_distribution).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub joint: Option<JointDistribution>,
-    /// Means over folds drawn many times, where asked for; see [`repeat_folds`](crate::repeat_folds).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeats: Option<Repeats>,
-    /// Trained on the rows with one value of a column and tested on those with another, where asked for; see
-    /// [`transfer`](crate::transfer).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transfer: Option<Transfer>,
+    /// What was analysed beside, where asked for: each under a key of its own.
+    #[serde(flatten)]
+    pub analyses: Analyses,
 }
 
 /// Evaluates every single feature, and their combination last.
@@ -269,13 +247,7 @@ fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<Predicto
         settings,
         predictors,
         notes,
-        comparison: None,
-        coefficients: None,
-        stepwise: None,
-        overlap: None,
-        joint: None,
-        repeats: None,
-        transfer: None,
+        analyses: Analyses::default(),
     }
 }
 

@@ -1,24 +1,26 @@
-//! Agreement and prevalence in every format of [`Format`].
-
-use std::fmt::Write;
+//! Agreement and prevalence in every format of [`TableFormat`].
 
 use serde::Serialize;
 
-use crate::tables::{Format, Grid, csv_quoted, json, note_lines};
+use crate::{
+    csv::{CsvText, Name, Number},
+    format::{TableFormat, json, note_lines},
+    grid::Grid,
+};
 use veridiff_core::annotation::{Disagreement, Level, LevelAgreement, PairAgreement, Share, TaskPrevalence};
 use veridiff_text::printable::printable;
 
 /// The grids of a page in a format that has grids, then its legend and notes.
-fn page(grids: &[Grid], legend: &str, notes: &[String], format: Format) -> String {
+fn page(grids: &[Grid], legend: &str, notes: &[String], format: TableFormat) -> String {
     let grids = grids.iter().filter(|grid| !grid.is_empty());
     let lines: Vec<String> = legend.lines().map(str::to_owned).chain(note_lines(notes)).collect();
     let (tables, before) = match format {
-        Format::Md => (grids.map(Grid::to_markdown).collect::<Vec<_>>(), "- "),
-        Format::Latex => (grids.map(Grid::to_latex).collect(), "% "),
+        TableFormat::Md => (grids.map(Grid::to_markdown).collect::<Vec<_>>(), "- "),
+        TableFormat::Latex => (grids.map(Grid::to_latex).collect(), "% "),
         _ => (grids.map(Grid::to_text).collect(), ""),
     };
     let mut page = tables.join("\n");
-    if format != Format::Latex {
+    if format != TableFormat::Latex {
         page.push('\n');
     }
     lines.iter().for_each(|line| page.push_str(&format!("{before}{line}\n")));
@@ -26,9 +28,9 @@ fn page(grids: &[Grid], legend: &str, notes: &[String], format: Format) -> Strin
 }
 
 /// How far annotators agree. CSV has one line for each pair, level and round and no place for notes.
-pub fn agreement_page(pairs: &[PairAgreement], notes: &[String], format: Format) -> String {
+pub fn agreement_page(pairs: &[PairAgreement], notes: &[String], format: TableFormat) -> String {
     match format {
-        Format::Json => {
+        TableFormat::Json => {
             #[derive(Serialize)]
             struct Page<'a> {
                 pairs: &'a [PairAgreement],
@@ -36,7 +38,7 @@ pub fn agreement_page(pairs: &[PairAgreement], notes: &[String], format: Format)
             }
             json(&Page { pairs, notes })
         }
-        Format::Csv => agreement_csv(pairs),
+        TableFormat::Csv => agreement_csv(pairs),
         _ => {
             let grids: Vec<Grid> = pairs.iter().flat_map(agreement_grids).collect();
             let legend = "Cohen's kappa, unweighted, with its large-sample 95% interval; label: hallucinated, not, or unsure; \
@@ -122,38 +124,47 @@ fn disagreement_grid(pair: &PairAgreement) -> Grid {
     grid
 }
 
-fn cell(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 fn agreement_csv(pairs: &[PairAgreement]) -> String {
-    let mut csv = String::from("first,second,level,round,n,observed,expected,kappa,standard_error,low,high\n");
+    #[derive(Serialize)]
+    struct Line<'a> {
+        first: Name<'a>,
+        second: Name<'a>,
+        level: &'a str,
+        round: Option<u32>,
+        n: usize,
+        observed: Number,
+        expected: Number,
+        kappa: Number,
+        standard_error: Number,
+        low: Number,
+        high: Number,
+    }
+    let mut csv = CsvText::new();
     for pair in pairs {
         for level in &pair.levels {
-            let (kappa, names) = (level.kappa, [&pair.first, &pair.second].map(|name| csv_quoted(name)));
-            let _ = writeln!(
-                csv,
-                "{},{},{},{},{},{},{},{}",
-                names.join(","),
-                level.level.name(),
-                level.round.map_or_else(String::new, |round| round.to_string()),
-                kappa.n,
-                cell(kappa.observed),
-                cell(kappa.expected),
-                cell(kappa.kappa),
-                [kappa.standard_error, kappa.interval.map(|i| i.low), kappa.interval.map(|i| i.high)]
-                    .map(cell)
-                    .join(","),
-            );
+            let kappa = level.kappa;
+            csv.push_fields(&Line {
+                first: Name(&pair.first),
+                second: Name(&pair.second),
+                level: level.level.name(),
+                round: level.round,
+                n: kappa.n,
+                observed: Number(kappa.observed),
+                expected: Number(kappa.expected),
+                kappa: Number(kappa.kappa),
+                standard_error: Number(kappa.standard_error),
+                low: Number(kappa.interval.map(|interval| interval.low)),
+                high: Number(kappa.interval.map(|interval| interval.high)),
+            });
         }
     }
-    csv
+    csv.finish()
 }
 
 /// How often each outcome is, a table a task. CSV has one line for each task, generator and outcome and no place for notes.
-pub fn prevalence_page(tasks: &[TaskPrevalence], notes: &[String], format: Format) -> String {
+pub fn prevalence_page(tasks: &[TaskPrevalence], notes: &[String], format: TableFormat) -> String {
     match format {
-        Format::Json => {
+        TableFormat::Json => {
             #[derive(Serialize)]
             struct Page<'a> {
                 tasks: &'a [TaskPrevalence],
@@ -161,7 +172,7 @@ pub fn prevalence_page(tasks: &[TaskPrevalence], notes: &[String], format: Forma
             }
             json(&Page { tasks, notes })
         }
-        Format::Csv => prevalence_csv(tasks),
+        TableFormat::Csv => prevalence_csv(tasks),
         _ => {
             let grids: Vec<Grid> = tasks.iter().map(prevalence_grid).collect();
             let legend = "Percent of the annotated samples, with Wilson's 95% interval for independent samples; all: \
@@ -205,24 +216,39 @@ fn prevalence_grid(task: &TaskPrevalence) -> Grid {
 }
 
 fn prevalence_csv(tasks: &[TaskPrevalence]) -> String {
-    let mut csv = String::from("task,scope,generator,category,type,n,n_all,share,low,high\n");
+    #[derive(Serialize)]
+    struct Line<'a> {
+        task: &'a str,
+        scope: &'a str,
+        generator: Name<'a>,
+        category: &'a str,
+        r#type: &'a str,
+        n: usize,
+        n_all: usize,
+        share: Number,
+        low: Number,
+        high: Number,
+    }
+    let mut csv = CsvText::new();
     for task in tasks {
         let columns = task.generators.iter().map(|g| ("generator", g.generator.name(), g));
         for (scope, name, column) in columns.chain([("all", "", &task.all)]) {
             let types = column.types.iter().map(|t| (t.category, t.outcome.name(), &t.share));
             for (category, outcome, share) in types.chain([("hallucination", "total", &column.hallucination)]) {
-                let interval = [share.share, share.interval.map(|i| i.low), share.interval.map(|i| i.high)].map(cell);
-                let _ = writeln!(
-                    csv,
-                    "{},{scope},{},{category},{outcome},{},{},{}",
-                    task.task,
-                    csv_quoted(name),
-                    share.n,
-                    column.n,
-                    interval.join(",")
-                );
+                csv.push_fields(&Line {
+                    task: task.task,
+                    scope,
+                    generator: Name(name),
+                    category,
+                    r#type: outcome,
+                    n: share.n,
+                    n_all: column.n,
+                    share: Number(share.share),
+                    low: Number(share.interval.map(|interval| interval.low)),
+                    high: Number(share.interval.map(|interval| interval.high)),
+                });
             }
         }
     }
-    csv
+    csv.finish()
 }

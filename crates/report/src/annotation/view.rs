@@ -13,7 +13,7 @@ use veridiff_text::{
     sample::{Sample, Task},
 };
 
-/// Columns of a tab stop.
+/// How many columns tab stops are apart.
 const TAB: usize = 4;
 
 /// Columns left of a diff line's text: two numbers of five, the bar, and blanks.
@@ -25,11 +25,11 @@ const NARROWEST: usize = 40;
 /// An answer that an annotator is shown: their own earlier one, or those to settle.
 #[derive(Debug, Clone)]
 pub struct Earlier {
-    /// Whose.
+    /// The annotator who gave it.
     pub who: String,
-    /// Which.
+    /// What the annotator answered.
     pub outcome: Outcome,
-    /// Their note.
+    /// What the annotator noted beside it.
     pub note: Option<String>,
 }
 

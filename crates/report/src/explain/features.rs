@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Explanation;
+use super::explanation::Explanation;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     Result,
@@ -22,16 +22,16 @@ use veridiff_table::{
 };
 use veridiff_text::sample::Sample;
 
-/// One feature of the sample.
+/// One feature of the sample, beside other rows and in the eyes of a detector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureValue {
     /// The feature table's column, `<name>@<model>`, or the name alone where no model is known for it.
     pub column: String,
     /// The family in the registry, such as `attribution`; null for a column that the registry does not know.
     pub family: Option<String>,
-    /// Unit and range.
+    /// The unit and range of its values, as the registry has them.
     pub unit: Option<String>,
-    /// What it says.
+    /// What it says of the text, as the registry has it.
     pub meaning: Option<String>,
     /// Null if the sample has none, or `explain` does not compute it.
     pub value: Option<f64>,
@@ -41,21 +41,21 @@ pub struct FeatureValue {
     pub contribution: Option<f64>,
 }
 
-/// The rows among which percentiles are.
+/// The rows that a sample's features are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reference {
-    /// What they are.
+pub struct ComparedRows {
+    /// What a sentence calls them.
     pub rows: String,
-    /// How many.
+    /// How many rows there are.
     pub n_rows: usize,
 }
 
-/// What a detector says.
+/// What a detector says of the sample, and how sure it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct DetectorVerdict {
     /// The first 12 hex digits of the detector's hash.
     pub detector: String,
-    /// The hash, SHA-256 in hex.
+    /// The SHA-256 hash of the detector's file, in hex.
     pub detector_sha256: String,
     /// Calibrated probability that the text is not supported, 0 to 1.
     pub p_hallucination: f64,
@@ -136,7 +136,7 @@ impl Explanation {
         }
         let rows = format!("rows of `{name}`");
         self.note_differences(table.metadata(), &rows);
-        self.reference = Some(Reference { rows, n_rows: table.n_rows() });
+        self.reference = Some(ComparedRows { rows, n_rows: table.n_rows() });
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl Explanation {
         let rows = format!("training rows of the detector {}", detector.id());
         self.note_differences(&detector.training.table, &rows);
         if has_quantiles {
-            self.reference = Some(Reference { rows, n_rows: detector.training.n_rows });
+            self.reference = Some(ComparedRows { rows, n_rows: detector.training.n_rows });
         }
         if missing.is_empty() {
             let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
@@ -208,7 +208,7 @@ impl Explanation {
                 self.features[place].contribution = Some(contribution);
             }
             let p_hallucination = detector.probability(&values);
-            self.verdict = Some(Verdict {
+            self.verdict = Some(DetectorVerdict {
                 detector: detector.id().to_owned(),
                 detector_sha256: detector.sha256().to_owned(),
                 p_hallucination,

@@ -9,15 +9,16 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Explanation, Kind, Part,
-    view::{Piece, is_hidden, visible},
+    explanation::{DiffLine, DiffLineKind, Explanation, Token, TokenSegment},
+    features::FeatureValue,
+    view::{Piece, ShownLine, is_hidden, visible},
 };
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page.
+/// The page, whole: no other file belongs to it. What the input says cannot act in it.
 pub fn html_page(explanation: &Explanation) -> String {
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -87,9 +88,9 @@ struct PageData<'a> {
     scorer: &'a str,
     n_prompt: usize,
     /// Pieces of the text: what is shown, first position, number of tokens if it is not 1.
-    text: Vec<PiecePart<'a>>,
-    lines: Vec<LinePart<'a>>,
-    step: StepPart,
+    text: Vec<PieceData<'a>>,
+    lines: Vec<LineData<'a>>,
+    step: StepData,
     counted: &'a [bool],
     /// A letter for each position: `c`hanged line, other line of the `d`iff, `p`rompt, `t`ext.
     kinds: String,
@@ -103,56 +104,56 @@ struct PageData<'a> {
     start: Vec<f32>,
     /// First and last chosen token of the text.
     chosen: Option<[usize; 2]>,
-    features: Vec<FeaturePart<'a>>,
-    reference: Option<ReferencePart<'a>>,
-    verdict: Option<VerdictPart<'a>>,
+    features: Vec<FeatureData<'a>>,
+    reference: Option<ReferenceData<'a>>,
+    verdict: Option<VerdictData<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum PiecePart<'a> {
-    /// Of no token.
+enum PieceData<'a> {
+    /// A stretch that is of no token.
     Plain(&'a str),
     One(&'a str, usize),
     Many(&'a str, usize, usize),
 }
 
-impl<'a> From<Piece<'a>> for PiecePart<'a> {
+impl<'a> From<Piece<'a>> for PieceData<'a> {
     fn from(piece: Piece<'a>) -> Self {
         match piece.positions.len() {
-            0 => PiecePart::Plain(piece.text),
-            1 => PiecePart::One(piece.text, piece.positions.start),
-            n => PiecePart::Many(piece.text, piece.positions.start, n),
+            0 => PieceData::Plain(piece.text),
+            1 => PieceData::One(piece.text, piece.positions.start),
+            n => PieceData::Many(piece.text, piece.positions.start, n),
         }
     }
 }
 
 #[derive(Debug, Serialize)]
-struct LinePart<'a> {
+struct LineData<'a> {
     /// `+`, `-`, a blank, or `@` for headers.
     k: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     o: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<usize>,
-    u: Vec<PiecePart<'a>>,
+    u: Vec<PieceData<'a>>,
     /// What the model did not see of it.
     #[serde(skip_serializing_if = "str::is_empty")]
     x: &'a str,
-    /// It saw nothing of it.
+    /// Whether the model saw nothing of the line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     c: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct StepPart {
+struct StepData {
     logprob: Vec<f32>,
     entropy: Vec<f32>,
     logit: Vec<f32>,
 }
 
 #[derive(Debug, Serialize)]
-struct FeaturePart<'a> {
+struct FeatureData<'a> {
     name: &'a str,
     column: &'a str,
     unit: Option<&'a str>,
@@ -163,14 +164,14 @@ struct FeaturePart<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ReferencePart<'a> {
+struct ReferenceData<'a> {
     rows: &'a str,
     n: usize,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct VerdictPart<'a> {
+struct VerdictData<'a> {
     verdict: &'a str,
     p: f64,
     threshold: f64,
@@ -181,24 +182,24 @@ struct VerdictPart<'a> {
 
 impl<'a> PageData<'a> {
     fn new(e: &'a Explanation) -> Self {
-        let line = |(line, shown): (&'a super::DiffLine, super::view::ShownLine<'a>)| LinePart {
+        let line = |(line, shown): (&'a DiffLine, ShownLine<'a>)| LineData {
             k: match line.kind {
-                Kind::Added => "+",
-                Kind::Removed => "-",
-                Kind::Context => " ",
-                Kind::Header => "@",
+                DiffLineKind::Added => "+",
+                DiffLineKind::Removed => "-",
+                DiffLineKind::Context => " ",
+                DiffLineKind::Header => "@",
             },
             o: line.old,
             n: line.new,
-            u: shown.read.into_iter().map(PiecePart::from).collect(),
+            u: shown.read.into_iter().map(PieceData::from).collect(),
             x: shown.unread,
             c: line.byte_start.is_none(),
         };
-        let kind = |token: &super::Token| match (token.segment, token.changed) {
-            (Part::Diff, true) => 'c',
-            (Part::Diff, false) => 'd',
-            (Part::Response, _) => 't',
-            (Part::Instruction | Part::Special, _) => 'p',
+        let kind = |token: &Token| match (token.segment, token.changed) {
+            (TokenSegment::Diff, true) => 'c',
+            (TokenSegment::Diff, false) => 'd',
+            (TokenSegment::Response, _) => 't',
+            (TokenSegment::Instruction | TokenSegment::Special, _) => 'p',
         };
         let (scales, columns) = quantised(e).into_iter().unzip();
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
@@ -208,9 +209,9 @@ impl<'a> PageData<'a> {
             notes: &e.notes,
             scorer: &e.scorer,
             n_prompt: e.n_prompt_tokens,
-            text: e.shown_text().into_iter().map(PiecePart::from).collect(),
+            text: e.shown_text().into_iter().map(PieceData::from).collect(),
             lines: e.lines.iter().zip(e.shown_lines()).map(line).collect(),
-            step: StepPart {
+            step: StepData {
                 logprob: single(&e.step.logprob),
                 entropy: single(&e.step.entropy),
                 logit: single(&e.step.logit),
@@ -222,9 +223,9 @@ impl<'a> PageData<'a> {
             columns,
             start: e.attribution_start.iter().map(|value| value.abs() as f32).collect(),
             chosen: e.chosen.as_ref().and_then(|chosen| Some([*chosen.tokens.first()?, *chosen.tokens.last()?])),
-            features: e.features.iter().map(FeaturePart::from).collect(),
-            reference: e.reference.as_ref().map(|r| ReferencePart { rows: &r.rows, n: r.n_rows }),
-            verdict: e.verdict.as_ref().map(|v| VerdictPart {
+            features: e.features.iter().map(FeatureData::from).collect(),
+            reference: e.reference.as_ref().map(|r| ReferenceData { rows: &r.rows, n: r.n_rows }),
+            verdict: e.verdict.as_ref().map(|v| VerdictData {
                 verdict: &v.verdict,
                 p: v.p_hallucination,
                 threshold: v.threshold,
@@ -236,9 +237,9 @@ impl<'a> PageData<'a> {
     }
 }
 
-impl<'a> From<&'a super::FeatureValue> for FeaturePart<'a> {
-    fn from(feature: &'a super::FeatureValue) -> Self {
-        FeaturePart {
+impl<'a> From<&'a FeatureValue> for FeatureData<'a> {
+    fn from(feature: &'a FeatureValue) -> Self {
+        FeatureData {
             name: feature.name(),
             column: &feature.column,
             unit: feature.unit.as_deref(),
@@ -250,7 +251,7 @@ impl<'a> From<&'a super::FeatureValue> for FeaturePart<'a> {
     }
 }
 
-/// One line about the sample.
+/// What is known of the sample, for one line under the title.
 fn meta(e: &Explanation) -> Vec<String> {
     let mut meta = vec![
         match e.sample.task.as_str() {

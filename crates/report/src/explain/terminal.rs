@@ -11,29 +11,32 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    Explanation, Kind, Part, Sources,
+    explanation::{Basis, DiffLine, DiffLineKind, Explanation, TokenSegment},
     view::{Piece, ShownLine, visible},
 };
-use crate::tables::{Grid, number, short};
+use crate::{
+    grid::{Grid, number},
+    names::short,
+};
 use veridiff_text::printable::printable;
 
-/// What a page is written on.
+/// The terminal that a page is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     /// Columns; fewer than 40 are taken as 40.
     pub width: usize,
-    /// What it can show.
+    /// Which colours it can show.
     pub colours: Colours,
 }
 
 /// The colours that a terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// None: plain text.
+    /// It shows no colours: the page is plain text.
     None,
-    /// The palette of 256.
+    /// It shows the palette of 256 colours.
     Ansi256,
-    /// Any, 24 bits each.
+    /// It shows any colour, of 24 bits.
     TrueColor,
 }
 
@@ -44,10 +47,10 @@ struct Ramp {
     strong: [u8; 3],
 }
 
-/// Of attribution.
+/// The shades of attribution.
 const BLUE: Ramp = Ramp { palette: [189, 153, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
 
-/// Of surprise.
+/// The shades of surprise.
 const ORANGE: Ramp = Ramp { palette: [230, 223, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
 
 /// Levels below it are not shaded: a page where everything is shaded shows nothing.
@@ -108,14 +111,14 @@ impl Screen {
     }
 }
 
-/// Text of one look.
+/// A stretch of text that has one look.
 #[derive(Debug, Clone, PartialEq)]
 struct Run {
     text: String,
     style: Style,
     /// 0 to 1: what is marked from below where there are no colours.
     level: f64,
-    /// Of the attribution.
+    /// Its share of the attribution, 0 to 1.
     share: f64,
 }
 
@@ -217,7 +220,7 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
     page.push('\n');
 }
 
-fn chosen_name(chosen: &Sources) -> String {
+fn chosen_name(chosen: &Basis) -> String {
     let (first, last) = (chosen.tokens.first().map_or(0, |t| t + 1), chosen.tokens.last().map_or(0, |t| t + 1));
     let text = visible(&chosen.text);
     if first == last {
@@ -227,7 +230,7 @@ fn chosen_name(chosen: &Sources) -> String {
     }
 }
 
-fn parts(sources: &Sources) -> String {
+fn parts(sources: &Basis) -> String {
     let parts = &sources.parts;
     [
         ("changed lines", parts.changed),
@@ -271,13 +274,13 @@ impl Gutter {
         }
     }
 
-    /// Columns up to the code.
+    /// How many columns stand before the code.
     fn width(&self) -> usize {
         let share = self.share_digits.map_or(0, |digits| if digits > 0 { 7 } else { 5 } + self.bar + 1);
         share + self.number * if self.both_numbers { 2 } else { 1 } + usize::from(self.both_numbers) + 3
     }
 
-    fn write(&self, page: &mut String, screen: Screen, line: &super::DiffLine, share: Option<(f64, f64)>) {
+    fn write(&self, page: &mut String, screen: Screen, line: &DiffLine, share: Option<(f64, f64)>) {
         let dim = Style::new().dimmed();
         let blue = Style::new().fg_color(Some(AnsiColor::Blue.into()));
         if let Some(digits) = self.share_digits {
@@ -302,12 +305,12 @@ impl Gutter {
     }
 }
 
-fn kind_style(kind: Kind) -> Style {
+fn kind_style(kind: DiffLineKind) -> Style {
     match kind {
-        Kind::Added => Style::new().fg_color(Some(AnsiColor::Green.into())),
-        Kind::Removed => Style::new().fg_color(Some(AnsiColor::Red.into())),
-        Kind::Context => Style::new(),
-        Kind::Header => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
+        DiffLineKind::Added => Style::new().fg_color(Some(AnsiColor::Green.into())),
+        DiffLineKind::Removed => Style::new().fg_color(Some(AnsiColor::Red.into())),
+        DiffLineKind::Context => Style::new(),
+        DiffLineKind::Header => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
     }
 }
 
@@ -327,7 +330,7 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
     screen.heading(page, "The diff", about);
     let of_positions = shares.unwrap_or_default();
     let of_lines = e.line_shares(&of_positions);
-    let in_diff = e.tokens.iter().zip(&of_positions).filter(|(token, _)| token.segment == Part::Diff);
+    let in_diff = e.tokens.iter().zip(&of_positions).filter(|(token, _)| token.segment == TokenSegment::Diff);
     let most = in_diff.map(|(_, &share)| share).fold(0.0, f64::max);
     let most_of_line = of_lines.iter().copied().fold(0.0, f64::max);
     let gutter = Gutter::new(e, screen);
@@ -384,7 +387,7 @@ fn marks(page: &mut String, row: &[Run], gutter: &Gutter) {
 }
 
 /// A line of the diff as runs; tabs become an arrow and blanks.
-fn code(line: &ShownLine<'_>, kind: Kind, shares: &[f64], most: f64, screen: Screen) -> Vec<Run> {
+fn code(line: &ShownLine<'_>, kind: DiffLineKind, shares: &[f64], most: f64, screen: Screen) -> Vec<Run> {
     // the marker is not part of the code that tabs align
     let mut column = TAB - 1;
     let mut spread = |text: &str| {
@@ -509,7 +512,7 @@ fn token_row(e: &Explanation, t: usize, room: usize) -> Vec<String> {
     cells.push(cell(largest(&|i| i < n && e.tokens[i].changed)));
     cells.push(cell(largest(&|i| i < n && !e.tokens[i].changed)));
     cells.push(cell(largest(&|i| i >= n)));
-    let in_diff = largest(&|i| e.tokens[i].segment == Part::Diff);
+    let in_diff = largest(&|i| e.tokens[i].segment == TokenSegment::Diff);
     cells.push(in_diff.map_or(String::new(), |(i, _)| {
         let line = e.tokens[i].diff_line.map_or(String::new(), |line| format!(" (line {})", line + 1));
         format!("{}{line}", name(i))

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
+use crate::explain::*;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{case::Case, tokens::Boundary};
 use veridiff_detector::{
@@ -338,7 +339,7 @@ fn a_table_says_where_features_fall_and_lends_its_row() {
     assert!(similarity.percentile.is_some_and(|percentile| percentile > 5.0 && percentile < 40.0));
     assert!(explanation.features.iter().all(|feature| feature.column != "similarity"), "its line was given away");
     assert_eq!(feature(&explanation, "entropy@tiny").percentile, None);
-    assert_eq!(explanation.reference, Some(Reference { rows: "rows of `t.csv`".into(), n_rows: 40 }));
+    assert_eq!(explanation.reference, Some(ComparedRows { rows: "rows of `t.csv`".into(), n_rows: 40 }));
     assert!(
         explanation.notes.iter().any(|note| note.contains("`fold` is `l2` here, but `dot`")),
         "{:?}",

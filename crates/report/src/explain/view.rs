@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use unicode_segmentation::GraphemeCursor;
 
-use super::{Explanation, Part};
+use super::explanation::{Explanation, TokenSegment};
 
 /// A stretch of a line or of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub(super) struct Piece<'a> {
     pub is_line_feed: bool,
 }
 
-/// A line of the diff.
+/// A line of the diff as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine<'a> {
-    /// What the model read of it.
+    /// What the model read of the line, in stretches.
     pub read: Vec<Piece<'a>>,
-    /// What it did not see.
+    /// The rest of the line, which the model did not see.
     pub unread: &'a str,
 }
 
@@ -48,10 +48,10 @@ impl Explanation {
         tokens.into_iter().enumerate().map(shown).collect()
     }
 
-    /// The text that is explained; tokens that are not in it are [`Part::Special`].
+    /// The text that is explained; tokens that are not in it are [`TokenSegment::Special`].
     pub(super) fn shown_text(&self) -> Vec<Piece<'_>> {
         let positions = self.n_prompt_tokens..self.tokens.len();
-        let is_special = |&position: &usize| self.tokens[position].segment == Part::Special;
+        let is_special = |&position: &usize| self.tokens[position].segment == TokenSegment::Special;
         let special = |position| Piece { text: "", positions: position..position + 1, is_line_feed: false };
         let before = positions.clone().take_while(is_special);
         let after = positions.clone().skip_while(is_special).filter(is_special);

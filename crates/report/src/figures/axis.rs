@@ -6,7 +6,7 @@ use super::{
     type_setting::{Weight, width},
 };
 
-/// From values to pixels.
+/// A linear scale from values to pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     values: (f64, f64),
@@ -21,7 +21,7 @@ impl Scale {
         Self { values: if usable { values } else { (middle - 0.5, middle + 0.5) }, pixels }
     }
 
-    /// Where a value is.
+    /// The pixel at which a value stands.
     pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.values.0) / (self.values.1 - self.values.0);
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
@@ -62,11 +62,11 @@ pub fn widest_tick(scale: &Scale, n: usize) -> f64 {
 /// A rectangle with axes at its left and lower sides.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    /// Across; its pixels rise.
+    /// The scale across; its pixels rise with the values.
     pub x: Scale,
-    /// Upwards; its pixels fall.
+    /// The scale upwards; its pixels fall as the values rise.
     pub y: Scale,
-    /// Wanted ticks.
+    /// About how many ticks each axis has.
     pub n_ticks: usize,
 }
 
@@ -76,7 +76,7 @@ impl Frame {
         Self { x: Scale::new(x, (left, left + width)), y: Scale::new(y, (top + height, top)), n_ticks: 5 }
     }
 
-    /// Where a pair of values is.
+    /// The pixels at which a pair of values stands.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.at(x), self.y.at(y))
     }

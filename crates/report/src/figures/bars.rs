@@ -1,20 +1,26 @@
 //! Hallucinations by the values of a column, labelled and found (the paper's figures 10, 11 and 12).
 
 use super::{
-    Figure, LeftOut,
     axis::Scale,
     canvas::{Canvas, PLAIN, Stroke},
-    describe,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, HALLUCINATED, NEUTRAL, Tone},
     type_setting::{Weight, fitted_names, width},
 };
+use crate::{
+    describe,
+    names::slug,
+    pictures::{MissingPicture, Picture},
+};
+use veridiff_core::analysis::REPORT_COLUMNS;
 use veridiff_detector::{ColumnFigures, Evaluation, PredictorKind};
 use veridiff_text::printable::printable;
 
 /// One value of the column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value {
-    /// It.
+pub struct ValueCounts {
+    /// What it is called.
     pub name: String,
     /// Its rows that are labelled hallucinated.
     pub labelled: usize,
@@ -32,10 +38,10 @@ const COLUMN_WIDTH: f64 = 58.0;
 
 /// Draws, for each value, its share of the labelled hallucinations and its share of those found, with the counts
 /// beside.
-pub fn draw(values: &[Value]) -> Canvas {
+pub fn draw(values: &[ValueCounts]) -> Canvas {
     let names = fitted_names(values.iter().map(|value| value.name.as_str()), BODY, 200.0);
     let left = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max) + 10.0;
-    let total = |count: fn(&Value) -> usize| values.iter().map(count).sum::<usize>().max(1) as f64;
+    let total = |count: fn(&ValueCounts) -> usize| values.iter().map(count).sum::<usize>().max(1) as f64;
     let (labelled, found) = (total(|v| v.labelled), total(|v| v.found));
     let shares: Vec<[f64; 2]> =
         values.iter().map(|v| [100.0 * v.labelled as f64 / labelled, 100.0 * v.found as f64 / found]).collect();
@@ -56,9 +62,9 @@ pub fn draw(values: &[Value]) -> Canvas {
     for (i, value) in values.iter().enumerate() {
         let y = top + (i as f64 + 0.5) * ROW_HEIGHT;
         canvas.label(left - 10.0, y, &names[i], &value.name, PLAIN.end());
-        for (bar, tone) in [(0, NEUTRAL), (1, HALLUCINATED)] {
-            let area = [left, y - 12.0 + 12.0 * f64::from(bar), x.at(shares[i][bar as usize]) - left, 11.0];
-            canvas.rectangle(area, tone, &format!("{:.1}%", shares[i][bar as usize]));
+        for (bar, tone) in [(0_u8, NEUTRAL), (1, HALLUCINATED)] {
+            let area = [left, y - 12.0 + 12.0 * f64::from(bar), x.at(shares[i][usize::from(bar)]) - left, 11.0];
+            canvas.rectangle(area, tone, &format!("{:.1}%", shares[i][usize::from(bar)]));
         }
         let recall = match value.labelled {
             0 => "–".to_owned(),
@@ -82,19 +88,19 @@ pub fn draw(values: &[Value]) -> Canvas {
 }
 
 /// The values with hallucinations, most first, the rare ones summed up; and what is said of those without.
-fn values(figures: &ColumnFigures) -> (Vec<Value>, String) {
-    let all = figures.values.iter().map(|value| Value {
+fn values(figures: &ColumnFigures) -> (Vec<ValueCounts>, String) {
+    let all = figures.values.iter().map(|value| ValueCounts {
         name: value.value.clone().unwrap_or_else(|| "(none)".to_owned()),
         labelled: value.figure.n_positive,
         found: value.figure.n_true_positive,
         called: value.figure.n_flagged,
     });
-    let (mut with, without): (Vec<Value>, Vec<Value>) = all.partition(|value| value.labelled > 0);
+    let (mut with, without): (Vec<ValueCounts>, Vec<ValueCounts>) = all.partition(|value| value.labelled > 0);
     with.sort_by(|a, b| b.labelled.cmp(&a.labelled).then_with(|| a.name.cmp(&b.name)));
     if with.len() > MOST_VALUES {
         let rest = with.split_off(MOST_VALUES - 1);
-        let sum = |count: fn(&Value) -> usize| rest.iter().map(count).sum();
-        with.push(Value {
+        let sum = |count: fn(&ValueCounts) -> usize| rest.iter().map(count).sum();
+        with.push(ValueCounts {
             name: format!("other ({})", rest.len()),
             labelled: sum(|v| v.labelled),
             found: sum(|v| v.found),
@@ -113,14 +119,19 @@ fn values(figures: &ColumnFigures) -> (Vec<Value>, String) {
     (with, note)
 }
 
-/// A file name's part from a column's name.
-pub fn slug(column: &str) -> String {
-    let kept = column.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' });
-    kept.take(60).collect()
+/// A picture of every column that the evaluation has figures by; those of [`REPORT_COLUMNS`] that it has none by are missing.
+pub fn by_columns(evaluation: &Evaluation) -> Vec<Result<Picture, MissingPicture>> {
+    let columns = evaluation.predictors.last().map_or(&[][..], |predictor| &predictor.by);
+    let absent = REPORT_COLUMNS.iter().filter(|column| columns.iter().all(|figures| figures.column != **column));
+    let absent = absent.map(|column| {
+        let title = format!("Hallucinations by {column}");
+        Err(missing(&title, &format!("the rows have no values in a column `{column}`")))
+    });
+    columns.iter().map(|figures| by_column(evaluation, figures)).chain(absent).collect()
 }
 
-/// The figure of one column.
-pub fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Figure, LeftOut> {
+/// The picture of one column's values.
+fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Picture, MissingPicture> {
     let title = match figures.column.as_str() {
         "label_type" => "Hallucinations by type, labelled and found".to_owned(),
         column => format!("Hallucinations by {}, labelled and found", printable(column)),
@@ -131,7 +142,7 @@ pub fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Fig
             None => format!("no row with a value of `{}` is labelled hallucinated", figures.column),
             Some(value) => format!("all hallucinations have one value of `{}`: {}", figures.column, value.name),
         };
-        return Err(LeftOut::new(&title, &why));
+        return Err(missing(&title, &why));
     }
     let detector = evaluation.predictors.last().is_some_and(|p| p.kind == PredictorKind::Detector);
     let test = figures.recall.map_or_else(String::new, |test| {
@@ -147,6 +158,6 @@ pub fn by_column(evaluation: &Evaluation, figures: &ColumnFigures) -> Result<Fig
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = describe::subtitle(evaluation, None);
-    Ok(Figure::new(&format!("by-{}", slug(&figures.column)), &title, &subtitle, caption, draw(&values)))
+    let subtitle = subtitle::subtitle(evaluation, None);
+    Ok(picture(&format!("by-{}", slug(&figures.column)), &title, &subtitle, caption, draw(&values)))
 }

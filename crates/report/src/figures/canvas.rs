@@ -7,20 +7,21 @@ use svg::{
 
 use super::{
     theme::{BODY, Colour, FONT_FAMILY, Painted, SMALL, TITLE, Tone},
-    type_setting::{Weight, clean, wrapped},
+    type_setting::{Weight, wrapped},
 };
+use crate::grid::clean;
 
 /// Between the content and the edge of the picture.
 const MARGIN: f64 = 14.0;
 
-/// Where a text's x is.
+/// Which point of a text its x names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// At its left end.
+    /// Its left end.
     Start,
-    /// In its middle.
+    /// Its middle.
     Middle,
-    /// At its right end.
+    /// Its right end.
     End,
 }
 
@@ -39,27 +40,27 @@ pub const PLAIN: Style =
     Style { size: BODY, weight: Weight::Regular, anchor: Anchor::Start, tone: Tone::Ink, turn: 0.0 };
 
 impl Style {
-    /// At the smallest size.
+    /// The same at the smallest size.
     pub const fn small(self) -> Self {
         Self { size: SMALL, ..self }
     }
 
-    /// In bold.
+    /// The same in bold letters.
     pub const fn bold(self) -> Self {
         Self { weight: Weight::Bold, ..self }
     }
 
-    /// Around its x.
+    /// The same with its middle at its x.
     pub const fn middle(self) -> Self {
         Self { anchor: Anchor::Middle, ..self }
     }
 
-    /// To the left of its x.
+    /// The same to the left of its x.
     pub const fn end(self) -> Self {
         Self { anchor: Anchor::End, ..self }
     }
 
-    /// In another tone.
+    /// The same in another tone.
     pub const fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
@@ -73,22 +74,22 @@ impl Style {
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Stroke {
-    /// In which tone.
+    /// The tone of the line.
     pub tone: Tone,
-    /// How wide, in pixels.
+    /// The width of the line, in pixels.
     pub width: f64,
     /// SVG's dash array; empty for an unbroken line.
     pub dashes: &'static str,
 }
 
 impl Stroke {
-    /// An unbroken line.
+    /// A line without gaps.
     pub const fn new(tone: Tone, width: f64) -> Self {
         Self { tone, width, dashes: "" }
     }
 }
 
-/// A picture's content.
+/// The content of a picture, without its title.
 #[derive(Debug, Clone)]
 pub struct Canvas {
     width: f64,
@@ -182,7 +183,7 @@ impl Canvas {
         }
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
         let shape = Line::new()
             .set("x1", rounded(from.0))

@@ -1,15 +1,19 @@
 //! ROC curves, and how far predicted probabilities can be taken at their word.
 
 use super::{
-    Figure, LeftOut,
     axis::{Frame, Scale, UNDER_FRAME, widest_tick},
     canvas::{Canvas, PLAIN, Stroke},
-    describe,
+    picture::{missing, picture},
+    subtitle,
     theme::{HALLUCINATED, NEUTRAL, SMALL, Tone},
     type_setting::{Weight, fitted, width},
 };
-use crate::tables::{common_scorer, short};
-use veridiff_core::families::catalogue::CATALOGUE;
+use crate::{
+    describe,
+    names::{common_scorer, short},
+    pictures::{MissingPicture, Picture},
+    predictors::best_metrics,
+};
 use veridiff_detector::{
     CalibrationBin, CalibrationFigure, Direction, Evaluation, Interval, LabelledRows, PredictorEvaluation,
     PredictorKind, RocPoint, proportion_interval, roc_curve,
@@ -17,8 +21,6 @@ use veridiff_detector::{
 
 /// Side of the square that curves are drawn in.
 const SIDE: f64 = 300.0;
-/// Metrics beside the combination.
-const N_METRICS: usize = 4;
 
 /// A curve with its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,24 +78,19 @@ pub fn draw_roc(curves: &[Curve]) -> Canvas {
 }
 
 /// The combination, or the detector, and beside it the best single metrics.
-pub fn roc(evaluation: &Evaluation, rows: &LabelledRows) -> Result<Figure, LeftOut> {
+pub fn roc(evaluation: &Evaluation, rows: &LabelledRows) -> Result<Picture, MissingPicture> {
     let title = "ROC curves";
-    let auc_text = |auc: Option<f64>, interval: Option<Interval>| match (auc, interval) {
-        (Some(auc), Some(Interval { low, high })) => format!("{auc:.2} [{low:.2}, {high:.2}]"),
-        (Some(auc), None) => format!("{auc:.2}"),
-        (None, _) => "–".to_owned(),
-    };
     let whole = evaluation.predictors.iter().find_map(|predictor| Some((predictor, predictor.curves.as_ref()?)));
     let Some((whole, curves)) = whole.filter(|(_, curves)| !curves.roc.is_empty()) else {
-        return Err(LeftOut::new(title, "no row has a prediction, or those that have one are of one class"));
+        return Err(missing(title, "no row has a prediction, or those that have one are of one class"));
     };
     let name = if whole.kind == PredictorKind::Detector { "detector" } else { "combination" };
-    let figure = auc_text(whole.overall.auc, whole.overall.interval);
+    let figure = describe::auc(whole.overall.auc, whole.overall.interval, "–");
     let mut drawn = vec![Curve { name: name.to_owned(), figure, points: curves.roc.clone() }];
     let scorer = common_scorer(rows.feature_names.iter().map(String::as_str));
     drawn.extend(best_metrics(evaluation).into_iter().filter_map(|predictor| {
         let points = feature_curve(predictor, rows)?;
-        let figure = auc_text(predictor.overall.auc, predictor.overall.interval);
+        let figure = describe::auc(predictor.overall.auc, predictor.overall.interval, "–");
         Some(Curve { name: short(&predictor.name, scorer).to_owned(), figure, points })
     }));
     let beside = match drawn.len() {
@@ -110,30 +107,8 @@ pub fn roc(evaluation: &Evaluation, rows: &LabelledRows) -> Result<Figure, LeftO
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = describe::subtitle(evaluation, scorer);
-    Ok(Figure::new("roc", title, &subtitle, caption, draw_roc(&drawn)))
-}
-
-/// Single metrics with a direction that all folds agree on, best first: the best of each family, then the rest.
-pub fn best_metrics(evaluation: &Evaluation) -> Vec<&PredictorEvaluation> {
-    let mut metrics: Vec<&PredictorEvaluation> = evaluation
-        .predictors
-        .iter()
-        .filter(|p| {
-            p.kind == PredictorKind::Feature && p.direction != Some(Direction::Mixed) && p.overall.auc.is_some()
-        })
-        .collect();
-    metrics.sort_by(|a, b| b.overall.auc.unwrap_or(0.0).total_cmp(&a.overall.auc.unwrap_or(0.0)));
-    let mut families = Vec::new();
-    let (first, rest): (Vec<_>, Vec<_>) = metrics.into_iter().partition(|metric| {
-        let family = CATALOGUE.family_of(&metric.name).map(|family| family.name);
-        let new = !families.contains(&family);
-        families.push(family);
-        new
-    });
-    let mut chosen: Vec<&PredictorEvaluation> = first.into_iter().chain(rest).take(N_METRICS).collect();
-    chosen.sort_by(|a, b| b.overall.auc.unwrap_or(0.0).total_cmp(&a.overall.auc.unwrap_or(0.0)));
-    chosen
+    let subtitle = subtitle::subtitle(evaluation, scorer);
+    Ok(picture("roc", title, &subtitle, caption, draw_roc(&drawn)))
 }
 
 /// The curve of a feature as stored or mirrored: with one direction in all folds these are its scores out of fold.
@@ -201,15 +176,15 @@ pub fn draw_calibration(mass: &[CalibrationBin], equal: &[CalibrationBin], base_
 }
 
 /// The calibration of the combination, or of the detector.
-pub fn calibration(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn calibration(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "Calibration";
     let whole = evaluation.predictors.iter().find_map(|predictor| Some((predictor, predictor.curves.as_ref()?)));
     let Some((whole, curves)) = whole.filter(|(_, curves)| !curves.calibration_equal_mass.is_empty()) else {
-        return Err(LeftOut::new(title, "no row has a predicted probability"));
+        return Err(missing(title, "no row has a predicted probability"));
     };
     let name = if whole.kind == PredictorKind::Detector { "detector" } else { "combination" };
     let base_rate = whole.overall.n_positive as f64 / whole.overall.n.max(1) as f64;
-    let (mut subtitle, mut scores) = (describe::short_sample(evaluation), String::new());
+    let (mut subtitle, mut scores) = (subtitle::short_sample(evaluation), String::new());
     if let Some(CalibrationFigure { brier, brier_base_rate, ece_equal_width, ece_equal_mass }) =
         whole.overall.calibration
     {
@@ -227,5 +202,5 @@ pub fn calibration(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::procedure(evaluation),
     );
     let canvas = draw_calibration(&curves.calibration_equal_mass, &curves.calibration_equal_width, base_rate);
-    Ok(Figure::new("calibration", title, &subtitle, caption, canvas))
+    Ok(picture("calibration", title, &subtitle, caption, canvas))
 }

@@ -2,15 +2,21 @@
 //! correlation with the labels (6 and 7).
 
 use super::{
-    Figure, LeftOut,
     canvas::{Canvas, PLAIN, ink_on},
-    colour_bar, describe,
+    colour_bar,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, Diverging, SMALL, Tone},
     type_setting::{Weight, fitted_names, width},
 };
-use crate::tables::{common_scorer, short};
+use crate::{
+    describe,
+    names::short,
+    pictures::{MissingPicture, Picture},
+    predictors::{metrics, scorer},
+};
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_detector::{Direction, Evaluation, PredictorEvaluation, PredictorKind};
+use veridiff_detector::{Direction, Evaluation, Figure, PredictorEvaluation, PredictorKind};
 
 /// A heat map's content.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +25,7 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Rows that belong together.
     pub bands: Vec<Band>,
-    /// Colours of the cells.
+    /// The colours of the values.
     pub scale: Diverging,
     /// What the colours mean, under their bar.
     pub legend: String,
@@ -32,25 +38,25 @@ pub struct HeatMap {
 pub struct Band {
     /// What they have in common; may be empty.
     pub name: String,
-    /// The rows.
-    pub rows: Vec<Row>,
+    /// The rows, in order.
+    pub rows: Vec<MapRow>,
 }
 
-/// One row.
+/// One row of a heat map.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Its name.
+pub struct MapRow {
+    /// What the row is called.
     pub name: String,
     /// A sign beside the name; may be empty.
     pub sign: String,
-    /// One for each column.
-    pub cells: Vec<Cell>,
+    /// Its cells, one for each column.
+    pub cells: Vec<MapCell>,
 }
 
-/// One cell.
+/// One cell of a heat map.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
-    /// None makes it blank.
+pub struct MapCell {
+    /// The value that gives its colour; none makes it blank.
     pub value: Option<f64>,
     /// What is printed in it.
     pub text: String,
@@ -62,93 +68,137 @@ const ROW_HEIGHT: f64 = 21.0;
 const BAND_HEAD: f64 = 22.0;
 /// Between bands without heads.
 const BAND_GAP: f64 = 6.0;
-/// Beside the first column.
+/// The room beside the first column, which is set apart.
 const COLUMN_GAP: f64 = 6.0;
 /// The widest that names of rows and of columns may be.
 const MOST_ROW_NAME: f64 = 270.0;
 const MOST_COLUMN_NAME: f64 = 170.0;
 const SIGN_WIDTH: f64 = 16.0;
 
-/// Draws it.
+/// Draws it: the columns' names slanted where they are too wide for their columns, then band by band, then the colour bar.
 pub fn draw(map: &HeatMap) -> Canvas {
-    let rows: Vec<&Row> = map.bands.iter().flat_map(|band| &band.rows).collect();
-    let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
-    let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
-    let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
-    let left = name_width + 8.0 + sign_width;
-
-    let widest_number = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&cell.text, SMALL, Weight::Regular));
-    let least = widest_number.fold(0.0, f64::max) + 8.0;
-    let cell_width = if map.columns.len() <= 8 { f64::max(least, 58.0) } else { f64::max(least, 38.0) };
-    let heads = fitted_names(map.columns.iter().map(String::as_str), BODY, MOST_COLUMN_NAME);
-    let head_widths: Vec<f64> = heads.iter().map(|head| width(head, BODY, Weight::Regular)).collect();
-    let upright = head_widths.iter().all(|width| *width <= cell_width - 4.0);
-    let slant = std::f64::consts::FRAC_1_SQRT_2;
-    let column_x = |column: usize| left + column as f64 * cell_width + if column > 0 { COLUMN_GAP } else { 0.0 };
-    let cells_right = column_x(map.columns.len().max(1) - 1) + cell_width;
-    let (head_height, right) = if upright {
-        (BODY + 8.0, cells_right)
-    } else {
-        let reach = |(column, width): (usize, &f64)| column_x(column) + cell_width / 2.0 + (width + BODY) * slant;
-        let right = head_widths.iter().enumerate().map(reach).fold(cells_right, f64::max);
-        (head_widths.iter().copied().fold(0.0, f64::max) * slant + BODY + 4.0, right)
-    };
-
-    let legend_height = 14.0 + colour_bar::HEIGHT;
-    let headed = map.bands.iter().any(|band| !band.name.is_empty());
-    // the first head stands beside the columns' names if it is short enough
-    let first_head = map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
-    let gap = |index: usize| match (index, headed) {
-        (0, true) if first_head <= left => 0.0,
-        (_, true) => BAND_HEAD,
-        (0, false) => 0.0,
-        (_, false) => BAND_GAP,
-    };
-    let height = head_height
-        + map.bands.iter().enumerate().map(|(i, band)| gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
-        + legend_height;
-    let mut canvas = Canvas::new(right.max(left + colour_bar::width(&map.legend)), height);
-
-    for (column, head) in heads.iter().enumerate() {
-        let middle = column_x(column) + cell_width / 2.0;
-        let full = &map.columns[column];
-        if upright {
-            canvas.label(middle, head_height - 10.0, head, full, PLAIN.middle());
-        } else {
-            canvas.label(middle + 2.0, head_height - 6.0, head, full, PLAIN.turned(-45.0));
-        }
-    }
-    let mut y = head_height;
-    let mut names = names.iter();
+    let layout = Layout::new(map);
+    let width = layout.right.max(layout.left + colour_bar::width(&map.legend));
+    let mut canvas = Canvas::new(width, layout.height());
+    layout.draw_heads(&mut canvas);
+    let mut y = layout.head_height;
+    let mut names = layout.names.iter();
     for (index, band) in map.bands.iter().enumerate() {
-        y += gap(index);
+        y += layout.gap(index);
         if !band.name.is_empty() {
             canvas.text(0.0, y - 7.0, &band.name, PLAIN.small().bold().tone(Tone::Muted));
         }
         for row in &band.rows {
-            let middle = y + ROW_HEIGHT / 2.0;
-            let name = names.next().map_or("", String::as_str);
-            canvas.label(name_width, middle, name, &row.name, PLAIN.end());
-            if !row.sign.is_empty() {
-                canvas.text_at_middle(
-                    name_width + 4.0 + SIGN_WIDTH / 2.0,
-                    middle,
-                    &row.sign,
-                    PLAIN.middle().tone(Tone::Muted),
-                );
-            }
-            for (column, cell) in row.cells.iter().enumerate() {
-                draw_cell(&mut canvas, map.scale, cell, [column_x(column), y, cell_width, ROW_HEIGHT]);
-            }
+            layout.draw_row(&mut canvas, row, names.next().map_or("", String::as_str), y);
             y += ROW_HEIGHT;
         }
     }
     let number = |value: f64| if map.signed && value != 0.0 { format!("{value:+.2}") } else { format!("{value:.2}") };
-    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (left, y + 14.0), number, &map.legend);
+    colour_bar::draw(&mut canvas, map.scale, map.scale.ends(), (layout.left, y + 14.0), number, &map.legend);
     canvas
 }
 
-fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &Cell, [x, y, width, height]: [f64; 4]) {
+/// Where everything of a heat map stands, in pixels.
+struct Layout<'a> {
+    map: &'a HeatMap,
+    /// The rows' names as they fit.
+    names: Vec<String>,
+    /// The width of the widest of them.
+    name_width: f64,
+    /// Where the cells begin.
+    left: f64,
+    cell_width: f64,
+    /// The columns' names as they fit.
+    heads: Vec<String>,
+    /// Whether these stand upright over their columns; if not, they are slanted.
+    upright: bool,
+    /// How high the columns' names are together.
+    head_height: f64,
+    /// Where cells and columns' names end.
+    right: f64,
+}
+
+impl<'a> Layout<'a> {
+    fn new(map: &'a HeatMap) -> Self {
+        let rows: Vec<&MapRow> = map.bands.iter().flat_map(|band| &band.rows).collect();
+        let names = fitted_names(rows.iter().map(|row| row.name.as_str()), BODY, MOST_ROW_NAME);
+        let name_width = names.iter().map(|name| width(name, BODY, Weight::Regular)).fold(0.0, f64::max);
+        let sign_width = if rows.iter().any(|row| !row.sign.is_empty()) { SIGN_WIDTH } else { 0.0 };
+        let left = name_width + 8.0 + sign_width;
+
+        let numbers = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&cell.text, SMALL, Weight::Regular));
+        let least = numbers.fold(0.0, f64::max) + 8.0;
+        let cell_width = if map.columns.len() <= 8 { f64::max(least, 58.0) } else { f64::max(least, 38.0) };
+        let heads = fitted_names(map.columns.iter().map(String::as_str), BODY, MOST_COLUMN_NAME);
+        let head_widths: Vec<f64> = heads.iter().map(|head| width(head, BODY, Weight::Regular)).collect();
+        let upright = head_widths.iter().all(|width| *width <= cell_width - 4.0);
+        let mut layout =
+            Layout { map, names, name_width, left, cell_width, heads, upright, head_height: BODY + 8.0, right: 0.0 };
+        layout.right = layout.column_x(map.columns.len().max(1) - 1) + cell_width;
+        if !upright {
+            let slant = std::f64::consts::FRAC_1_SQRT_2;
+            let reach =
+                |(column, width): (usize, &f64)| layout.column_x(column) + cell_width / 2.0 + (width + BODY) * slant;
+            let right = head_widths.iter().enumerate().map(reach).fold(layout.right, f64::max);
+            layout.right = right;
+            layout.head_height = head_widths.iter().copied().fold(0.0, f64::max) * slant + BODY + 4.0;
+        }
+        layout
+    }
+
+    /// Where a column begins.
+    fn column_x(&self, column: usize) -> f64 {
+        self.left + column as f64 * self.cell_width + if column > 0 { COLUMN_GAP } else { 0.0 }
+    }
+
+    /// The room above a band, where its head stands if it has one.
+    fn gap(&self, index: usize) -> f64 {
+        let headed = self.map.bands.iter().any(|band| !band.name.is_empty());
+        // the first head stands beside the columns' names if it is short enough
+        let first_head = self.map.bands.first().map_or(0.0, |band| width(&band.name, SMALL, Weight::Bold));
+        match (index, headed) {
+            (0, true) if first_head <= self.left => 0.0,
+            (_, true) => BAND_HEAD,
+            (0, false) => 0.0,
+            (_, false) => BAND_GAP,
+        }
+    }
+
+    /// The height of the whole map, the colour bar under it too.
+    fn height(&self) -> f64 {
+        let bands = self.map.bands.iter().enumerate();
+        self.head_height
+            + bands.map(|(i, band)| self.gap(i) + band.rows.len() as f64 * ROW_HEIGHT).sum::<f64>()
+            + (14.0 + colour_bar::HEIGHT)
+    }
+
+    fn draw_heads(&self, canvas: &mut Canvas) {
+        for (column, head) in self.heads.iter().enumerate() {
+            let middle = self.column_x(column) + self.cell_width / 2.0;
+            let full = &self.map.columns[column];
+            if self.upright {
+                canvas.label(middle, self.head_height - 10.0, head, full, PLAIN.middle());
+            } else {
+                canvas.label(middle + 2.0, self.head_height - 6.0, head, full, PLAIN.turned(-45.0));
+            }
+        }
+    }
+
+    /// Draws a row, whose name is shown as `name`, with its upper edge at `y`.
+    fn draw_row(&self, canvas: &mut Canvas, row: &MapRow, name: &str, y: f64) {
+        let middle = y + ROW_HEIGHT / 2.0;
+        canvas.label(self.name_width, middle, name, &row.name, PLAIN.end());
+        if !row.sign.is_empty() {
+            let x = self.name_width + 4.0 + SIGN_WIDTH / 2.0;
+            canvas.text_at_middle(x, middle, &row.sign, PLAIN.middle().tone(Tone::Muted));
+        }
+        for (column, cell) in row.cells.iter().enumerate() {
+            draw_cell(canvas, self.map.scale, cell, [self.column_x(column), y, self.cell_width, ROW_HEIGHT]);
+        }
+    }
+}
+
+fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &MapCell, [x, y, width, height]: [f64; 4]) {
     // a pixel of ground between cells
     let area = [x, y, width - 1.0, height - 1.0];
     let (tone, ink) = match cell.value {
@@ -168,9 +218,9 @@ fn draw_cell(canvas: &mut Canvas, scale: Diverging, cell: &Cell, [x, y, width, h
 }
 
 /// ROC-AUC of every metric and of the combination, over all rows and within each generator.
-pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "ROC-AUC of each metric by generator";
-    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| Cell {
+    let cell = |figure: &Figure, place: &str, name: &str| MapCell {
         value: figure.auc,
         text: figure.auc.map_or_else(|| "–".to_owned(), |auc| format!("{auc:.2}")),
         hint: match (figure.auc, figure.interval) {
@@ -201,17 +251,17 @@ pub fn auc_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::sample(evaluation),
         describe::procedure(evaluation),
     );
-    let subtitle = describe::subtitle(evaluation, scorer(evaluation));
-    Ok(Figure::new("auc-by-generator", title, &subtitle, caption, draw(&map)))
+    let subtitle = subtitle::subtitle(evaluation, scorer(evaluation));
+    Ok(picture("auc-by-generator", title, &subtitle, caption, draw(&map)))
 }
 
 /// Point-biserial correlation of every metric, as stored, with the labels.
-pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "Correlation of each metric with hallucination";
-    let cell = |figure: &veridiff_detector::Figure, place: &str, name: &str| {
+    let cell = |figure: &Figure, place: &str, name: &str| {
         let correlation = figure.correlation;
         let star = correlation.and_then(|c| c.p).is_some_and(|p| p < 0.05);
-        Cell {
+        MapCell {
             value: correlation.map(|c| c.r),
             text: correlation.map_or_else(|| "–".to_owned(), |c| signed(c.r) + if star { "*" } else { "" }),
             hint: match correlation {
@@ -234,8 +284,8 @@ pub fn correlation_by_generator(evaluation: &Evaluation) -> Result<Figure, LeftO
          independent and no correction for the number of cells, so about one cell in twenty would be marked by chance.",
         describe::sample(evaluation),
     );
-    let subtitle = describe::short_sample(evaluation) + &describe::scorer(scorer(evaluation));
-    Ok(Figure::new("correlation-by-generator", title, &subtitle, caption, draw(&map)))
+    let subtitle = subtitle::short_sample(evaluation) + &subtitle::scorer(scorer(evaluation));
+    Ok(picture("correlation-by-generator", title, &subtitle, caption, draw(&map)))
 }
 
 /// A correlation with its sign; none for what rounds to zero.
@@ -246,12 +296,6 @@ fn signed(r: f64) -> String {
     }
 }
 
-/// The scorer that all metrics have in common, if they have one.
-fn scorer(evaluation: &Evaluation) -> Option<&str> {
-    let features = evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature);
-    common_scorer(features.map(|feature| feature.name.as_str()))
-}
-
 fn columns(evaluation: &Evaluation) -> Vec<String> {
     ["all".to_owned()].into_iter().chain(evaluation.generators.iter().cloned()).collect()
 }
@@ -260,11 +304,11 @@ fn row(
     predictor: &PredictorEvaluation,
     name: &str,
     sign: &str,
-    cell: &impl Fn(&veridiff_detector::Figure, &str, &str) -> Cell,
-) -> Row {
+    cell: &impl Fn(&Figure, &str, &str) -> MapCell,
+) -> MapRow {
     let within = predictor.per_generator.iter().map(|g| cell(&g.figure, &g.generator, name));
     let cells = [cell(&predictor.overall, "all", name)].into_iter().chain(within).collect();
-    Row { name: name.to_owned(), sign: sign.to_owned(), cells }
+    MapRow { name: name.to_owned(), sign: sign.to_owned(), cells }
 }
 
 /// The features' rows by family, in the registry's order; then the combination's where it is wanted.
@@ -272,18 +316,14 @@ fn by_family(
     evaluation: &Evaluation,
     with_combination: bool,
     title: &str,
-    row: impl Fn(&PredictorEvaluation, &str) -> Row,
-) -> Result<Vec<Band>, LeftOut> {
+    row: impl Fn(&PredictorEvaluation, &str) -> MapRow,
+) -> Result<Vec<Band>, MissingPicture> {
     if evaluation.generators.is_empty() {
-        return Err(LeftOut::new(
-            title,
-            "the table names no generators; the AUCs over all rows are in the next figure",
-        ));
+        return Err(missing(title, "the table names no generators; the AUCs over all rows are in the next figure"));
     }
-    let features: Vec<&PredictorEvaluation> =
-        evaluation.predictors.iter().filter(|predictor| predictor.kind == PredictorKind::Feature).collect();
+    let features: Vec<&PredictorEvaluation> = metrics(evaluation).collect();
     if features.is_empty() {
-        return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
+        return Err(missing(title, "a fitted detector is judged here, not single metrics"));
     }
     let scorer = scorer(evaluation);
     let families = CATALOGUE.families().iter().map(Some).chain([None]);

@@ -1,26 +1,31 @@
 //! AUCs with their intervals, one line a predictor.
 
 use super::{
-    Figure, LeftOut,
     axis::Frame,
     canvas::{Canvas, PLAIN, Stroke},
-    describe,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, HALLUCINATED, NEUTRAL, SMALL, Tone},
     type_setting::{Weight, fitted_names, width},
 };
-use crate::tables::{common_scorer, short};
-use veridiff_detector::{Evaluation, Figure as Numbers, Interval, Learner, PredictorKind};
+use crate::{
+    describe,
+    names::{common_scorer, short},
+    pictures::{MissingPicture, Picture},
+    predictors::metrics,
+};
+use veridiff_detector::{Comparison, Evaluation, Figure, Interval, Learner, PredictorKind, StepwiseEvaluation};
 
-/// One line.
+/// One line of the picture: a predictor and its AUC.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    /// Its name.
+pub struct IntervalLine {
+    /// What the line is called.
     pub name: String,
     /// Whether it is drawn as the strong one.
     pub strong: bool,
-    /// The AUC.
+    /// Its AUC, 0 to 1.
     pub auc: f64,
-    /// Its interval.
+    /// The interval around the AUC.
     pub interval: Option<Interval>,
     /// The AUC on the rows trained on, where something was.
     pub in_sample: Option<f64>,
@@ -29,17 +34,11 @@ pub struct Line {
 const ROW_HEIGHT: f64 = 20.0;
 const PLOT_WIDTH: f64 = 300.0;
 
-/// Draws them, from the top.
-pub fn draw(lines: &[Line]) -> Canvas {
+/// Draws the lines from the top.
+pub fn draw(lines: &[IntervalLine]) -> Canvas {
     let names = fitted_names(lines.iter().map(|line| line.name.as_str()), BODY, 250.0);
     let name_width = names.iter().map(|name| width(name, BODY, Weight::Bold)).fold(0.0, f64::max);
-    let texts: Vec<String> = lines
-        .iter()
-        .map(|line| match line.interval {
-            Some(Interval { low, high }) => format!("{:.2} [{low:.2}, {high:.2}]", line.auc),
-            None => format!("{:.2}", line.auc),
-        })
-        .collect();
+    let texts: Vec<String> = lines.iter().map(|line| describe::auc(Some(line.auc), line.interval, "")).collect();
     let text_width = texts.iter().map(|text| width(text, SMALL, Weight::Bold)).fold(0.0, f64::max);
     let ends = lines.iter().flat_map(|line| {
         let (low, high) = line.interval.map_or((line.auc, line.auc), |interval| (interval.low, interval.high));
@@ -91,37 +90,38 @@ pub fn draw(lines: &[Line]) -> Canvas {
 }
 
 /// Every single metric, best first, under the sets of features that were compared, or the combination.
-pub fn aucs(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn aucs(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "ROC-AUC with 95% intervals";
     if describe::judges_detector(evaluation) {
-        return Err(LeftOut::new(title, "a fitted detector is judged here, not single metrics"));
+        return Err(missing(title, "a fitted detector is judged here, not single metrics"));
     }
-    let line = |name: String, strong: bool, figure: &Numbers| {
+    let line = |name: String, strong: bool, figure: &Figure| {
         let in_sample = figure.in_sample.and_then(|in_sample| in_sample.auc).filter(|_| strong);
-        Some(Line { name, strong, auc: figure.auc?, interval: figure.interval, in_sample })
+        Some(IntervalLine { name, strong, auc: figure.auc?, interval: figure.interval, in_sample })
     };
-    let features = || evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature);
+    let features = || metrics(evaluation);
+    let stepwise = evaluation.analyses.get::<StepwiseEvaluation>();
     let scorer = common_scorer(features().map(|p| p.name.as_str()));
     let combination = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Combination);
-    let mut lines: Vec<Line> =
+    let mut lines: Vec<IntervalLine> =
         combination.filter_map(|p| line(format!("combination of {}", features().count()), true, &p.overall)).collect();
-    if let Some(stepwise) = &evaluation.stepwise {
+    if let Some(stepwise) = stepwise {
         lines.extend(line("combination, stepwise".into(), true, &stepwise.overall));
     }
-    let sets = evaluation.comparison.iter().flat_map(|comparison| &comparison.sets);
+    let sets = evaluation.analyses.get::<Comparison>().into_iter().flat_map(|comparison| &comparison.sets);
     lines.extend(
         sets.filter(|set| set.features.len() > 1 && set.features.len() < features().count())
             .filter_map(|set| line(format!("{} ({})", set.name, set.features.len()), true, &set.overall)),
     );
-    let mut single: Vec<Line> =
+    let mut single: Vec<IntervalLine> =
         features().filter_map(|p| line(short(&p.name, scorer).to_owned(), false, &p.overall)).collect();
     single.sort_by(|a, b| b.auc.total_cmp(&a.auc));
     lines.extend(single);
     if lines.is_empty() {
-        return Err(LeftOut::new(title, "no predictor has an AUC"));
+        return Err(missing(title, "no predictor has an AUC"));
     }
     let learner = evaluation.settings.learner;
-    let stepwise = match (&evaluation.stepwise, learner) {
+    let stepwise = match (stepwise, learner) {
         (None, _) | (_, Learner::Logistic) => String::new(),
         (Some(_), _) => format!(" (stepwise: {})", describe::learner(Learner::Logistic)),
     };
@@ -134,6 +134,6 @@ pub fn aucs(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         describe::procedure(evaluation),
         describe::intervals(evaluation),
     );
-    let subtitle = describe::subtitle(evaluation, scorer);
-    Ok(Figure::new("auc-intervals", title, &subtitle, caption, draw(&lines)))
+    let subtitle = subtitle::subtitle(evaluation, scorer);
+    Ok(picture("auc-intervals", title, &subtitle, caption, draw(&lines)))
 }

@@ -2,14 +2,19 @@
 //! distribution of each at its side.
 
 use super::{
-    Figure, LeftOut,
     axis::{Frame, UNDER_FRAME, widest_tick},
     canvas::{Canvas, PLAIN, Stroke},
-    colour_bar, describe,
+    colour_bar,
+    picture::{missing, picture},
+    subtitle,
     theme::{Diverging, HALLUCINATED, NEUTRAL, Tone},
     type_setting::fitted,
 };
-use crate::statistics::has_diagonal;
+use crate::{
+    describe,
+    names::is_one_measure,
+    pictures::{MissingPicture, Picture},
+};
 use veridiff_detector::{Evaluation, JointDistribution, Side};
 
 /// Side of the square that rows are drawn in, and height of the distributions beside it.
@@ -26,7 +31,7 @@ fn range(edges: &[f64]) -> (f64, f64) {
     (low - room, high + room)
 }
 
-/// Draws it.
+/// Draws the rows between the distributions of both metrics.
 pub fn draw(joint: &JointDistribution) -> Canvas {
     let binned = joint.points.len() > MOST_POINTS;
     let (x_range, y_range) = (range(&joint.x_edges), range(&joint.y_edges));
@@ -39,7 +44,7 @@ pub fn draw(joint: &JointDistribution) -> Canvas {
     let width = (left + SIDE + GAP + BESIDE).max(if binned { left + colour_bar::width(meaning) } else { 0.0 });
     let mut canvas = Canvas::new(width, top + SIDE + UNDER_FRAME + under);
     frame.draw(&mut canvas, &fitted(&joint.x, 12.0, SIDE), &fitted(&joint.y, 12.0, SIDE));
-    if has_diagonal(joint) {
+    if is_one_measure(&joint.x, &joint.y) {
         let (low, high) = (x_range.0.max(y_range.0), x_range.1.min(y_range.1));
         if low < high {
             let diagonal = Stroke { tone: Tone::Rule, width: 1.0, dashes: "3 3" };
@@ -141,10 +146,10 @@ fn draw_sides(canvas: &mut Canvas, joint: &JointDistribution, frame: Frame) {
 }
 
 /// The joint distribution of the two metrics of the evaluation.
-pub fn distribution(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn distribution(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "Two metrics together";
-    let Some(joint) = &evaluation.joint else {
-        return Err(LeftOut::new(title, "it needs two metrics"));
+    let Some(joint) = evaluation.analyses.get::<JointDistribution>() else {
+        return Err(missing(title, "it needs two metrics"));
     };
     let correlation = joint.correlation.map_or_else(
         || "one of them does not vary".to_owned(),
@@ -165,7 +170,7 @@ pub fn distribution(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
             100.0 * n_positive as f64 / n as f64
         ),
     };
-    let diagonal = if has_diagonal(joint) {
+    let diagonal = if is_one_measure(&joint.x, &joint.y) {
         format!(" Above the diagonal {}; below it {}.", side(joint.above_diagonal), side(joint.below_diagonal))
     } else {
         " They have no unit in common, so there is no diagonal.".to_owned()
@@ -183,6 +188,6 @@ pub fn distribution(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
         joint.y,
         describe::sample(evaluation),
     );
-    let subtitle = format!("{}; {correlation}", describe::short_sample(evaluation));
-    Ok(Figure::new("joint", title, &subtitle, caption, draw(joint)))
+    let subtitle = format!("{}; {correlation}", subtitle::short_sample(evaluation));
+    Ok(picture("joint", title, &subtitle, caption, draw(joint)))
 }

@@ -1,14 +1,18 @@
 //! Whether metrics flag the same rows: circles for two or three (the paper's figure 4), bars over a matrix for more.
 
 use super::{
-    Figure, LeftOut,
     axis::Scale,
     canvas::{Canvas, PLAIN, Stroke},
-    describe,
+    picture::{missing, picture},
+    subtitle,
     theme::{BODY, SMALL, Tone},
     type_setting::{Weight, fitted, fitted_names, width},
 };
-use crate::tables::{common_scorer, short};
+use crate::{
+    describe,
+    names::{common_scorer, short},
+    pictures::{MissingPicture, Picture},
+};
 use veridiff_detector::{Direction, Evaluation, Overlap, Region};
 
 /// Radius of a circle, and how far the centres of two are apart.
@@ -154,13 +158,13 @@ pub fn draw(overlap: &Overlap) -> Canvas {
 }
 
 /// The rows that the best metrics rank highest.
-pub fn top(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
+pub fn top(evaluation: &Evaluation) -> Result<Picture, MissingPicture> {
     let title = "Overlap of the rows that metrics rank highest";
-    let Some(overlap) = &evaluation.overlap else {
-        return Err(LeftOut::new(title, "it needs three metrics, or two or more that `--overlap` names"));
+    let Some(overlap) = evaluation.analyses.get::<Overlap>() else {
+        return Err(missing(title, "it needs three metrics, or two or more that `--overlap` names"));
     };
     if overlap.metrics.len() < 2 {
-        return Err(LeftOut::new(title, "`--overlap` names one metric; it needs two or more"));
+        return Err(missing(title, "`--overlap` names one metric; it needs two or more"));
     }
     let percent = 100.0 * overlap.share;
     let shape = match overlap.metrics.len() {
@@ -176,9 +180,9 @@ pub fn top(evaluation: &Evaluation) -> Result<Figure, LeftOut> {
     );
     let subtitle = format!(
         "top {percent:.0}% of each; {}; percent: hallucinated ({} of all){}",
-        describe::short_sample(evaluation),
+        subtitle::short_sample(evaluation),
         share(overlap.n_positive, overlap.n),
-        describe::scorer(common_scorer(overlap.metrics.iter().map(|metric| metric.feature.as_str())))
+        subtitle::scorer(common_scorer(overlap.metrics.iter().map(|metric| metric.feature.as_str())))
     );
-    Ok(Figure::new("overlap", title, &subtitle, caption, draw(overlap)))
+    Ok(picture("overlap", title, &subtitle, caption, draw(overlap)))
 }

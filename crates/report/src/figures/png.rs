@@ -7,7 +7,7 @@ use resvg::{
     usvg::{Options, Tree, fontdb::Database},
 };
 
-use super::type_setting::{BOLD, REGULAR};
+use crate::fonts::{BOLD, REGULAR};
 
 /// Pixels per inch.
 const RESOLUTION: f32 = 300.0;
@@ -28,21 +28,21 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PngError {
-    /// The SVG cannot be read.
+    /// The picture is no SVG that can be read.
     #[error("the picture is no valid SVG")]
     Svg(#[source] resvg::usvg::Error),
     /// It has no area, or there is no memory for it.
     #[error("no picture of {width} by {height} pixels can be made")]
     Size {
-        /// Wanted width.
+        /// The width that it would have, in pixels.
         width: u32,
-        /// Wanted height.
+        /// The height that it would have, in pixels.
         height: u32,
     },
-    /// The encoder failed.
+    /// The pixels cannot be written as PNG.
     #[error("the picture could not be written as PNG: {what}")]
     Encode {
-        /// What the encoder says.
+        /// The encoder's own words.
         what: String,
     },
 }

@@ -4,16 +4,23 @@
 use ndarray::Array2;
 use roxmltree::{Document, Node};
 
-use super::*;
-use crate::figures::{
-    heat_map::{Band, Cell, HeatMap, Row},
-    theme::Diverging,
-    type_setting::{Weight, width},
+use super::{canvas::Canvas, *};
+use crate::{
+    figures::{
+        heat_map::{Band, HeatMap, MapCell, MapRow},
+        theme::Diverging,
+        type_setting::{Weight, width},
+    },
+    pictures::Picture,
+    views::pictures,
 };
-use veridiff_core::families::catalogue::CATALOGUE;
+use veridiff_core::{
+    analysis::{Analysis, Compare, Joint, Tops, add_analyses, joint_columns, overlap_columns},
+    families::catalogue::CATALOGUE,
+};
 use veridiff_detector::{
-    Bootstrap, EvalSettings, Groups, Interval, Overlap, OverlapMetric, Region, best_features, best_pair, compare_sets,
-    evaluate, joint_distribution, standard_sets, top_overlap,
+    Bootstrap, EvalSettings, Evaluation, Groups, Interval, LabelledRows, Overlap, OverlapMetric, Region, evaluate,
+    joint_distribution, standard_sets,
 };
 
 const HOSTILE: &str = "</svg><script>alert('x')</script>&\"\u{202e}\u{0}";
@@ -50,21 +57,22 @@ fn evaluated(rows: &LabelledRows) -> Evaluation {
         bootstrap: Bootstrap { n_resamples: 20, seed: 0 },
     };
     let mut evaluation = evaluate(rows, settings).unwrap();
-    evaluation.overlap = Some(top_overlap(rows, &best_features(rows, &CATALOGUE, 3), 0.25));
-    evaluation.joint = best_pair(rows, &CATALOGUE).map(|pair| joint_distribution(rows, pair, 20));
-    evaluation.comparison =
-        Some(compare_sets(rows, &standard_sets(&rows.feature_names, &CATALOGUE), settings).unwrap());
+    let tops = Tops { columns: overlap_columns(rows), share: 0.25 };
+    let mut asked: Vec<Box<dyn Analysis>> =
+        vec![Box::new(Compare { sets: standard_sets(&rows.feature_names, &CATALOGUE) }), Box::new(tops)];
+    asked.extend(joint_columns(rows).map(|columns| Box::new(Joint { columns }) as Box<dyn Analysis>));
+    add_analyses(&mut evaluation, rows, &asked, false).unwrap();
     evaluation
 }
 
 const NAMES: [&str; 5] = ["logprob@m", "logprob@other", "attr_source@m", "bleu4", HOSTILE];
 
-fn all_figures(rows: &LabelledRows) -> Vec<Figure> {
-    let (sections, _) = figures(&evaluated(rows), rows);
-    sections.into_iter().flat_map(|section| section.figures).collect()
+fn all_figures(rows: &LabelledRows) -> Vec<Picture> {
+    let (sections, _) = pictures(&evaluated(rows), rows);
+    sections.into_iter().flat_map(|section| section.pictures).collect()
 }
 
-fn named<'a>(figures: &'a [Figure], name: &str) -> &'a Figure {
+fn named<'a>(figures: &'a [Picture], name: &str) -> &'a Picture {
     figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("no figure {name}"))
 }
 
@@ -195,11 +203,11 @@ fn pictures_of_any_size_are_laid_out() {
 
 #[test]
 fn heat_maps_hold_their_cells_in_order() {
-    let row = |name: &str, values: [Option<f64>; 3]| Row {
+    let row = |name: &str, values: [Option<f64>; 3]| MapRow {
         name: name.into(),
         sign: "+".into(),
         cells: values
-            .map(|value| Cell { value, text: value.map_or("–".into(), |v| format!("{v:.2}")), hint: "h".into() })
+            .map(|value| MapCell { value, text: value.map_or("–".into(), |v| format!("{v:.2}")), hint: "h".into() })
             .to_vec(),
     };
     let map = HeatMap {
@@ -318,9 +326,9 @@ fn what_has_no_data_is_left_out_with_a_reason() {
     rows.by[1].1.iter_mut().for_each(|value| *value = Some("py".to_owned()));
     rows.by.remove(0);
     let mut evaluation = evaluated(&rows);
-    evaluation.overlap = None;
-    let (sections, left_out) = figures(&evaluation, &rows);
-    let kept: Vec<&str> = sections.iter().flat_map(|s| &s.figures).map(|figure| figure.name.as_str()).collect();
+    evaluation.analyses.remove::<Overlap>();
+    let (sections, left_out) = pictures(&evaluation, &rows);
+    let kept: Vec<&str> = sections.iter().flat_map(|s| &s.pictures).map(|figure| figure.name.as_str()).collect();
     assert_eq!(kept, ["auc-intervals", "roc", "calibration"]);
     let why: Vec<&str> = left_out.iter().map(|figure| figure.why.as_str()).collect();
     let want =
@@ -340,7 +348,7 @@ fn nothing_to_draw_is_no_fault() {
         legend: String::new(),
         signed: true,
     };
-    let line = intervals::Line {
+    let line = intervals::IntervalLine {
         name: "x".into(),
         strong: true,
         auc: 0.5,

@@ -91,14 +91,14 @@ impl Tone {
 /// Whether a tone fills an area or draws a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Painted {
-    /// SVG's `fill`.
+    /// Its area, by SVG's `fill`.
     Area,
-    /// SVG's `stroke`.
+    /// Its outline, by SVG's `stroke`.
     Line,
 }
 
 impl std::fmt::Display for Colour {
-    /// As SVG and CSS write it.
+    /// The colour as SVG and CSS write it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
@@ -165,7 +165,7 @@ impl Diverging {
         (self.centre - self.reach, self.centre + self.reach)
     }
 
-    /// The colour of a value.
+    /// The colour that stands for a value.
     pub fn colour(&self, value: f64) -> Colour {
         let arm = if value < self.centre { BELOW } else { ABOVE };
         let place = ((value - self.centre).abs() / self.reach).clamp(0.0, 1.0) * (arm.len() - 1) as f64;

@@ -9,19 +9,17 @@ use std::sync::LazyLock;
 use ttf_parser::Face;
 use unicode_width::UnicodeWidthChar;
 
-use veridiff_text::printable::printable;
-
-/// The bundled fonts: Latin, Greek, Cyrillic and the signs that figures need (SIL Open Font License 1.1).
-pub const REGULAR: &[u8] = include_bytes!("fonts/Arimo-Regular.ttf");
-/// The same, bold.
-pub const BOLD: &[u8] = include_bytes!("fonts/Arimo-Bold.ttf");
+use crate::{
+    fonts::{BOLD, REGULAR},
+    grid::clean,
+};
 
 /// How heavy letters are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// 400.
+    /// Ordinary letters, of weight 400.
     Regular,
-    /// 700.
+    /// Bold letters, of weight 700.
     Bold,
 }
 
@@ -43,12 +41,6 @@ pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
         },
     };
     size * text.chars().map(letter).sum::<f64>()
-}
-
-/// Text that may stand in XML: control characters and those that turn the direction of writing are escaped as text, and
-/// the code points that XML forbids are replaced.
-pub fn clean(text: &str) -> String {
-    printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 /// The text, with its middle cut out for `…` if it is wider than `most`: names differ at their ends.

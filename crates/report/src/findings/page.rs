@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use super::one_line;
+use super::message::one_line;
 use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 use veridiff_text::printable::printable;

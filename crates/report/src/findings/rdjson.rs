@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{RULE, message};
+use super::message::{RULE, message};
 use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 

@@ -1,8 +1,12 @@
 //! SARIF 2.1.0 (OASIS), as code hosts read it.
+//!
+//! The object is written out here, with its keys in the order of the specification's examples; tests read it back with types
+//! made from the published schema.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{RULE, message};
+use super::message::{RULE, message};
 use veridiff_core::finding::Finding;
 use veridiff_detector::Verdict;
 
@@ -68,16 +72,12 @@ fn result(finding: &Finding) -> Option<Value> {
     Some(result)
 }
 
-/// A relative path as a URI reference (RFC 3986): everything but unreserved characters and `/` is escaped.
+/// What a URI's path holds as it is (RFC 3986): unreserved characters and `/`.
+const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// A relative path as a URI reference.
 fn uri(path: &str) -> String {
-    let mut uri = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(byte.into()),
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri
+    utf8_percent_encode(path, IN_PATHS).to_string()
 }
 
 #[cfg(test)]

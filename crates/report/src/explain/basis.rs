@@ -1,59 +1,9 @@
 //! What chosen tokens of the text rest on.
 
-use serde::{Deserialize, Serialize};
+use super::explanation::{Basis, Explanation, InputShares, LineShare, TokenSegment, TokenShare};
 
-use super::{Explanation, Part};
-
-/// The most lines and tokens that [`Sources`] names.
+/// The most lines and tokens that [`Basis`] names.
 const MOST_NAMED: usize = 10;
-
-/// What some tokens of the text rest on. A share is the sum of the absolute attribution that a position has from these tokens,
-/// over that of all positions, an encoder-decoder's start token among them: 0 to 1. With normalised attribution every token
-/// counts the same, without it in proportion to its gradients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sources {
-    /// The tokens of the text, ascending.
-    pub tokens: Vec<usize>,
-    /// Their bytes as text.
-    pub text: String,
-    /// Shares of the parts of the input; they sum to 1.
-    pub parts: Parts,
-    /// The lines with the largest shares, largest first; at most 10, none without a share.
-    pub lines: Vec<LineShare>,
-    /// The diff's tokens with the largest shares.
-    pub diff_tokens: Vec<TokenShare>,
-}
-
-/// Shares of the parts of the input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parts {
-    /// Added and removed lines of the diff.
-    pub changed: f64,
-    /// Its other lines.
-    pub unchanged_diff: f64,
-    /// The prompt around the diff, special and start tokens with it.
-    pub prompt: f64,
-    /// Earlier tokens of the text.
-    pub text: f64,
-}
-
-/// A line and its share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LineShare {
-    /// 0-based line of the diff.
-    pub line: usize,
-    /// 0 to 1.
-    pub share: f64,
-}
-
-/// A position and its share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TokenShare {
-    /// 0 to N + T.
-    pub position: usize,
-    /// 0 to 1.
-    pub share: f64,
-}
 
 impl Explanation {
     /// Every position's share of what these tokens of the text rest on; `None` without attribution.
@@ -81,26 +31,26 @@ impl Explanation {
     }
 
     /// What these tokens of the text rest on; `None` without attribution.
-    pub fn sources_of(&self, tokens: &[usize]) -> Option<Sources> {
+    pub fn sources_of(&self, tokens: &[usize]) -> Option<Basis> {
         let shares = self.shares(tokens)?;
-        let mut parts = Parts::default();
+        let mut parts = InputShares::default();
         for (token, share) in self.tokens.iter().zip(&shares) {
             *match (token.segment, token.changed) {
-                (Part::Diff, true) => &mut parts.changed,
-                (Part::Diff, false) => &mut parts.unchanged_diff,
-                (Part::Response, _) => &mut parts.text,
-                (Part::Instruction | Part::Special, _) => &mut parts.prompt,
+                (TokenSegment::Diff, true) => &mut parts.changed,
+                (TokenSegment::Diff, false) => &mut parts.unchanged_diff,
+                (TokenSegment::Response, _) => &mut parts.text,
+                (TokenSegment::Instruction | TokenSegment::Special, _) => &mut parts.prompt,
             } += share;
         }
         // what is left is the start token's
-        if parts != Parts::default() {
+        if parts != InputShares::default() {
             parts.prompt = (1.0 - parts.changed - parts.unchanged_diff - parts.text).max(0.0);
         }
-        let in_diff = |&(position, _): &(usize, f64)| self.tokens[position].segment == Part::Diff;
+        let in_diff = |&(position, _): &(usize, f64)| self.tokens[position].segment == TokenSegment::Diff;
         let named = |share: (usize, f64)| TokenShare { position: share.0, share: share.1 };
         let diff_tokens = largest(shares.iter().copied().enumerate().filter(in_diff)).into_iter().map(named);
         let lines = largest(self.line_shares(&shares).into_iter().enumerate()).into_iter();
-        Some(Sources {
+        Some(Basis {
             tokens: tokens.to_vec(),
             text: self.text_of(tokens),
             parts,

@@ -6,23 +6,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[cfg(feature = "figures")]
 use rayon::prelude::*;
 
-use super::{
-    figures::{Section, figures, png},
-    page,
-    paper_tables::named_tables,
-    tables::{Format, evaluation_page, latex_escaped},
+use super::{evaluation::evaluation_page, html};
+#[cfg(feature = "figures")]
+use crate::figures::png;
+use crate::{
+    format::TableFormat,
+    grid::latex_escaped,
+    pictures::{MissingPicture, Section},
+    views,
 };
 use veridiff_detector::{Evaluation, LabelledRows};
 use veridiff_table::files;
 
-/// A file of the report.
+/// A file of a report, before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
     /// Its path in the folder.
     pub path: PathBuf,
-    /// Its content.
+    /// Its content, all of it.
     pub bytes: Vec<u8>,
 }
 
@@ -30,33 +34,55 @@ pub struct ReportFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A picture that cannot be turned to pixels.
+    /// A picture cannot be turned to pixels.
+    #[cfg(feature = "figures")]
     #[error("cannot draw the figure `{name}`")]
     Png {
-        /// Its name.
+        /// The name of the picture's files.
         name: String,
-        /// Why.
+        /// Why it cannot.
         source: png::PngError,
     },
-    /// The page's template.
+    /// The template of the page cannot be filled in.
     #[error("cannot make the page of the report")]
     Page(#[source] Box<minijinja::Error>),
-    /// A folder that cannot be made.
+    /// The folder, or one in it, cannot be made.
     #[error("cannot make the folder `{path}`")]
     Folder {
-        /// It.
+        /// The folder that was to be made.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own words.
         source: io::Error,
     },
-    /// A file that cannot be written.
+    /// A file of the report cannot be written.
     #[error("cannot write `{path}`")]
     Write {
-        /// It.
+        /// The file that was to be written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own words.
         source: io::Error,
     },
+}
+
+impl ReportError {
+    /// What the reader can do next, if we know; printed after the error as `hint: …`.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ReportError::Folder { source, .. } | ReportError::Write { source, .. } => Some(match source.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    "you may not write there: give another folder, such as `--out report`".to_owned()
+                }
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                    "a file stands where a folder is needed: move it, or give another folder".to_owned()
+                }
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "the disk is full: make room, or give a folder on another disk".to_owned()
+                }
+                _ => "check the path that the report goes to, or give another folder".to_owned(),
+            }),
+            _ => Some("this is a fault of the program; the tables alone do not need it: leave `--out` away".to_owned()),
+        }
+    }
 }
 
 /// Every file of the report of an evaluation of `rows`. `source` is what the user calls the table.
@@ -64,25 +90,27 @@ pub enum ReportError {
 /// | path | what |
 /// |---|---|
 /// | `index.html` | the page: findings, figures with captions, tables, notes |
-/// | `figures/NAME.svg`, `.png` | each figure; PNG at 300 pixels an inch |
+/// | `figures/NAME.svg`, `.png` | each figure; PNG at 300 pixels an inch; with the feature `figures` only |
 /// | `tables/NAME.md`, `.csv`, `.tex`, `.json` | each table; rounded in the first and third, in full in the others |
 /// | `eval.md`, `.csv`, `.tex`, `.json` | all tables; the JSON is the whole evaluation |
 /// | `figures.tex` | the figures with their captions for LaTeX |
 ///
 /// # Errors
-/// [`ReportError::Png`] and [`ReportError::Page`], which would be faults of this crate.
+/// `ReportError::Png` and [`ReportError::Page`], which would be faults of this crate.
 pub fn report_files(
     evaluation: &Evaluation,
     rows: &LabelledRows,
     source: &str,
 ) -> Result<Vec<ReportFile>, ReportError> {
-    let (sections, left_out) = figures(evaluation, rows);
-    let tables = named_tables(evaluation);
-    let page = page::html(evaluation, source, &sections, &left_out, &tables)
+    let (sections, missing) = pictures(evaluation, rows);
+    let tables = views::tables(evaluation);
+    let page = html::html(evaluation, source, &sections, &missing, &tables)
         .map_err(|error| ReportError::Page(Box::new(error)))?;
     let file = |path: String, bytes: Vec<u8>| ReportFile { path: path.into(), bytes };
     let mut files = vec![file("index.html".into(), page.into_bytes())];
-    for (format, ending) in [(Format::Md, "md"), (Format::Csv, "csv"), (Format::Latex, "tex"), (Format::Json, "json")] {
+    for (format, ending) in
+        [(TableFormat::Md, "md"), (TableFormat::Csv, "csv"), (TableFormat::Latex, "tex"), (TableFormat::Json, "json")]
+    {
         files.push(file(format!("eval.{ending}"), evaluation_page(evaluation, format).into_bytes()));
     }
     files.push(file("figures.tex".into(), figures_tex(&sections).into_bytes()));
@@ -97,34 +125,59 @@ pub fn report_files(
             texts.into_iter().map(|(ending, text)| file(format!("tables/{}.{ending}", table.name), text.into_bytes())),
         );
     }
-    let pictures: Vec<_> = sections.iter().flat_map(|section| &section.figures).collect();
+    files.extend(picture_files(&sections)?);
+    Ok(files)
+}
+
+/// The pictures of the evaluation, and those there is no data for.
+#[cfg(feature = "figures")]
+fn pictures(evaluation: &Evaluation, rows: &LabelledRows) -> (Vec<Section>, Vec<MissingPicture>) {
+    views::pictures(evaluation, rows)
+}
+
+/// No pictures: this build draws none.
+#[cfg(not(feature = "figures"))]
+fn pictures(_: &Evaluation, _: &LabelledRows) -> (Vec<Section>, Vec<MissingPicture>) {
+    (Vec::new(), Vec::new())
+}
+
+/// Each picture as SVG and PNG.
+#[cfg(feature = "figures")]
+fn picture_files(sections: &[Section]) -> Result<Vec<ReportFile>, ReportError> {
+    let pictures: Vec<_> = sections.iter().flat_map(|section| &section.pictures).collect();
     let drawn = pictures
         .par_iter()
-        .map(|figure| {
+        .map(|picture| {
             let pixels =
-                png::render(&figure.svg).map_err(|source| ReportError::Png { name: figure.name.clone(), source })?;
-            let path = |ending: &str| format!("figures/{}.{ending}", figure.name);
-            Ok([file(path("svg"), figure.svg.clone().into_bytes()), file(path("png"), pixels)])
+                png::render(&picture.svg).map_err(|source| ReportError::Png { name: picture.name.clone(), source })?;
+            let file =
+                |ending: &str, bytes| ReportFile { path: format!("figures/{}.{ending}", picture.name).into(), bytes };
+            Ok([file("svg", picture.svg.clone().into_bytes()), file("png", pixels)])
         })
         .collect::<Result<Vec<_>, ReportError>>()?;
-    files.extend(drawn.into_iter().flatten());
-    Ok(files)
+    Ok(drawn.into_iter().flatten().collect())
+}
+
+/// No files: this build draws no pictures.
+#[cfg(not(feature = "figures"))]
+fn picture_files(_: &[Section]) -> Result<Vec<ReportFile>, ReportError> {
+    Ok(Vec::new())
 }
 
 /// The figures in LaTeX's `figure` environments.
 fn figures_tex(sections: &[Section]) -> String {
     let mut text = String::from("% needs graphicx\n");
-    for figure in sections.iter().flat_map(|section| &section.figures) {
+    for picture in sections.iter().flat_map(|section| &section.pictures) {
         // a picture of less than five inches does not need the whole width
-        let share = if figure.width < 480.0 { "0.65" } else { "" };
+        let share = if picture.width < 480.0 { "0.65" } else { "" };
         let _ = write!(
             text,
             "\\begin{{figure}}\n\\centering\n\
              \\includegraphics[width={share}\\linewidth,height=0.75\\textheight,keepaspectratio]{{figures/{}.png}}\n\
              \\caption{{{}}}\n\\label{{fig:{}}}\n\\end{{figure}}\n\n",
-            figure.name,
-            latex_escaped(&figure.caption),
-            figure.name
+            picture.name,
+            latex_escaped(&picture.caption),
+            picture.name
         );
     }
     text

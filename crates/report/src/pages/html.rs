@@ -4,15 +4,17 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use minijinja::{Environment, value::Serde};
 use serde::Serialize;
 
-use super::{
-    figures::{
-        LeftOut, Section, describe,
-        type_setting::{BOLD, REGULAR, clean},
-    },
-    paper_tables::NamedTable,
-    tables::{self, note_lines},
+use crate::{
+    describe,
+    fonts::{BOLD, REGULAR},
+    format::note_lines,
+    grid::{Grid, clean},
+    pictures::{MissingPicture, Section},
+    predictors::metrics,
+    table::NamedTable,
+    views,
 };
-use veridiff_detector::{Evaluation, Figure, Interval, PredictorEvaluation, PredictorKind};
+use veridiff_detector::{Evaluation, Figure, PredictorEvaluation, PredictorKind};
 
 /// A number at the top of the page.
 #[derive(Debug, Serialize)]
@@ -27,7 +29,7 @@ struct PagePicture<'a> {
     name: &'a str,
     title: &'a str,
     caption: &'a str,
-    /// In CSS pixels.
+    /// How wide it is, in CSS pixels.
     width: f64,
     svg: &'a str,
 }
@@ -41,7 +43,7 @@ struct PageSection<'a> {
 #[derive(Debug, Serialize)]
 struct PageTable<'a> {
     name: &'a str,
-    grid: &'a tables::Grid,
+    grid: &'a Grid,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,11 +74,11 @@ struct PageLeftOut<'a> {
 ///
 /// # Errors
 /// The template engine's, which would be a fault of the template.
-pub fn html(
+pub(super) fn html(
     evaluation: &Evaluation,
     source: &str,
     sections: &[Section],
-    left_out: &[LeftOut],
+    missing: &[MissingPicture],
     tables: &[NamedTable],
 ) -> Result<String, minijinja::Error> {
     let (warnings, notes) = note_lines(&evaluation.notes).partition(|note| note.starts_with("warning:"));
@@ -98,8 +100,8 @@ pub fn html(
         sections: sections.iter().map(page_section).collect(),
         tables: tables.iter().map(|table| PageTable { name: &table.name, grid: &table.grid }).collect(),
         notes,
-        legend: tables::whole_legend(evaluation).lines().map(str::to_owned).collect(),
-        left_out: left_out.iter().map(|figure| PageLeftOut { title: &figure.title, why: &figure.why }).collect(),
+        legend: views::legend(evaluation).lines().map(str::to_owned).collect(),
+        left_out: missing.iter().map(|picture| PageLeftOut { title: &picture.title, why: &picture.why }).collect(),
     };
     let mut environment = Environment::new();
     // the name's ending turns escaping on
@@ -108,27 +110,20 @@ pub fn html(
 }
 
 fn page_section(section: &Section) -> PageSection<'_> {
-    let figures = section.figures.iter().map(|figure| PagePicture {
-        name: &figure.name,
-        title: &figure.title,
-        caption: &figure.caption,
-        width: figure.width,
-        svg: &figure.svg,
+    let figures = section.pictures.iter().map(|picture| PagePicture {
+        name: &picture.name,
+        title: &picture.title,
+        caption: &picture.caption,
+        width: picture.width,
+        svg: &picture.svg,
     });
     PageSection { title: section.title, figures: figures.collect() }
 }
 
-fn auc_text(auc: Option<f64>, interval: Option<Interval>) -> String {
-    match (auc, interval) {
-        (Some(auc), Some(Interval { low, high })) => format!("{auc:.2} [{low:.2}, {high:.2}]"),
-        (Some(auc), None) => format!("{auc:.2}"),
-        (None, _) => "unknown".to_owned(),
-    }
-}
-
 fn best_single(evaluation: &Evaluation) -> Option<&PredictorEvaluation> {
-    let features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature);
-    features.filter(|p| p.overall.auc.is_some()).max_by(|a, b| a.overall.auc.partial_cmp(&b.overall.auc).expect("AUCs"))
+    metrics(evaluation)
+        .filter(|p| p.overall.auc.is_some())
+        .max_by(|a, b| a.overall.auc.partial_cmp(&b.overall.auc).expect("AUCs"))
 }
 
 fn percent(value: Option<f64>) -> String {
@@ -174,7 +169,7 @@ fn tiles(evaluation: &Evaluation) -> Vec<Tile> {
 /// What the figures say, in sentences.
 fn findings(evaluation: &Evaluation) -> Vec<String> {
     let Some(whole) = evaluation.predictors.last() else { return Vec::new() };
-    let n_features = evaluation.predictors.iter().filter(|p| p.kind == PredictorKind::Feature).count();
+    let n_features = metrics(evaluation).count();
     let who = match whole.kind {
         PredictorKind::Detector => format!("The detector {} tells", whole.name),
         _ => format!("Together, {} tell", describe::counted(n_features, "metric", "metrics")),
@@ -191,13 +186,13 @@ fn findings(evaluation: &Evaluation) -> Vec<String> {
     let how = if whole.kind == PredictorKind::Detector { "" } else { " out of fold" };
     let mut findings = vec![format!(
         "{who} hallucinated texts from the others with a ROC-AUC of {}{how}{in_sample}.{verdict}",
-        auc_text(overall.auc, overall.interval)
+        describe::auc(overall.auc, overall.interval, "unknown")
     )];
     if let Some(best) = best_single(evaluation) {
         findings.push(format!(
             "The best single metric is {} with {}; it was chosen after looking at all {n_features}, so it flatters.",
             best.name,
-            auc_text(best.overall.auc, best.overall.interval)
+            describe::auc(best.overall.auc, best.overall.interval, "unknown")
         ));
     }
     let within = &whole.within_generators;
@@ -205,16 +200,16 @@ fn findings(evaluation: &Evaluation) -> Vec<String> {
         let new = whole.leave_one_generator_out.as_ref().map_or_else(String::new, |left_out| {
             format!(
                 " On texts of a generator that was left out of training: {}.",
-                auc_text(left_out.pooled.auc, left_out.pooled.interval)
+                describe::auc(left_out.pooled.auc, left_out.pooled.interval, "unknown")
             )
         });
         findings.push(format!(
             "Within one generator's texts, where knowing who wrote does not help, the mean AUC of {} is {}.{new}",
             describe::counted(within.n_generators, "generator", "generators"),
-            auc_text(within.auc, within.interval)
+            describe::auc(within.auc, within.interval, "unknown")
         ));
     }
-    findings.extend(reference_finding(evaluation));
+    findings.extend(views::findings(evaluation));
     if let (Some(accuracy), Some(majority)) = (overall.accuracy, overall.majority) {
         let comparison = match accuracy.total_cmp(&majority) {
             std::cmp::Ordering::Greater => "more than",
@@ -228,25 +223,4 @@ fn findings(evaluation: &Evaluation) -> Vec<String> {
         ));
     }
     findings.iter().map(|finding| clean(finding)).collect()
-}
-
-/// Metrics that need a reference text against those that do not.
-fn reference_finding(evaluation: &Evaluation) -> Option<String> {
-    let comparison = evaluation.comparison.as_ref()?;
-    let set = |name: &str| comparison.sets.iter().find(|set| set.name == name);
-    let (based, free) = (set("reference-based")?, set("reference-free")?);
-    let pair = comparison
-        .pairs
-        .iter()
-        .find(|pair| [pair.first.as_str(), pair.second.as_str()].iter().all(|name| name.starts_with("reference-")));
-    let p = pair.and_then(|pair| pair.p).map_or_else(String::new, |p| match p {
-        p if p < 0.001 => "; p < 0.001 of no difference".to_owned(),
-        p => format!("; p = {p:.3} of no difference"),
-    });
-    let text = |figure: &Figure| auc_text(figure.auc, figure.interval);
-    Some(format!(
-        "Metrics that need a reference text reach {}, those that need none {}{p}.",
-        text(&based.overall),
-        text(&free.overall)
-    ))
 }

@@ -1,9 +1,9 @@
-//! What captions say of the rows and the procedure.
+//! What sentences say of figures, rows and the procedure.
 
-use veridiff_detector::{Evaluation, Learner, PredictorKind};
+use veridiff_detector::{Evaluation, Interval, Learner, PredictorKind};
 
 /// A count with thousands set apart.
-pub fn count(n: usize) -> String {
+pub(crate) fn count(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -15,38 +15,32 @@ pub fn count(n: usize) -> String {
     out
 }
 
-/// `1 row`, `2 rows`.
-pub fn counted(n: usize, one: &str, many: &str) -> String {
+/// A count with its noun in the right number: `1 row`, `2 rows`.
+pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
+/// An AUC with two decimals and its interval behind it; `without` stands for none.
+pub(crate) fn auc(auc: Option<f64>, interval: Option<Interval>, without: &str) -> String {
+    match (auc, interval) {
+        (Some(auc), Some(Interval { low, high })) => format!("{auc:.2} [{low:.2}, {high:.2}]"),
+        (Some(auc), None) => format!("{auc:.2}"),
+        (None, _) => without.to_owned(),
+    }
+}
+
 /// Whether a fitted detector is judged.
-pub fn judges_detector(evaluation: &Evaluation) -> bool {
+pub(crate) fn judges_detector(evaluation: &Evaluation) -> bool {
     evaluation.predictors.iter().any(|predictor| predictor.kind == PredictorKind::Detector)
 }
 
 /// What makes one prediction of several metrics.
-pub fn learner(learner: Learner) -> &'static str {
+pub(crate) fn learner(learner: Learner) -> &'static str {
     learner.title()
 }
 
-/// For a picture that shows scores: how many rows, how they were scored, and the scorer that its names leave out.
-pub fn subtitle(evaluation: &Evaluation, scorer: Option<&str>) -> String {
-    format!("{}; {}{}", short_sample(evaluation), short_procedure(evaluation), self::scorer(scorer))
-}
-
-/// For a picture: how many rows.
-pub fn short_sample(evaluation: &Evaluation) -> String {
-    format!("n = {}, {} hallucinated", count(evaluation.n), count(evaluation.n_positive))
-}
-
-/// For a picture whose names leave out the scorer that they have in common: that scorer.
-pub fn scorer(scorer: Option<&str>) -> String {
-    scorer.map_or_else(String::new, |scorer| format!("; metrics @{scorer}"))
-}
-
 /// For a caption: how many rows of what.
-pub fn sample(evaluation: &Evaluation) -> String {
+pub(crate) fn sample(evaluation: &Evaluation) -> String {
     let share = 100.0 * evaluation.n_positive as f64 / evaluation.n.max(1) as f64;
     let generators = match evaluation.generators.len() {
         0 => String::new(),
@@ -60,16 +54,8 @@ pub fn sample(evaluation: &Evaluation) -> String {
     )
 }
 
-/// For a picture: how it was made.
-fn short_procedure(evaluation: &Evaluation) -> String {
-    if judges_detector(evaluation) {
-        return "the detector as it is".to_owned();
-    }
-    format!("out of fold, {} folds, groups whole", evaluation.settings.n_folds)
-}
-
 /// For a caption: how scores were made.
-pub fn procedure(evaluation: &Evaluation) -> String {
+pub(crate) fn procedure(evaluation: &Evaluation) -> String {
     let settings = &evaluation.settings;
     if judges_detector(evaluation) {
         return format!("The detector as it is, nothing trained here; seed {}.", settings.bootstrap.seed);
@@ -85,7 +71,7 @@ pub fn procedure(evaluation: &Evaluation) -> String {
 }
 
 /// For a caption: what intervals are.
-pub fn intervals(evaluation: &Evaluation) -> String {
+pub(crate) fn intervals(evaluation: &Evaluation) -> String {
     match evaluation.settings.bootstrap.n_resamples {
         0 => "No intervals (no bootstrap resamples).".to_owned(),
         n => format!("Intervals: 95%, percentiles of {} bootstrap resamples of whole groups.", count(n)),

@@ -1,0 +1,76 @@
+//! Comma-separated values: one head line, `.` in numbers, quotes where a cell needs them, a line feed behind every line.
+
+use serde::{Serialize, Serializer};
+
+use veridiff_text::printable::printable;
+
+/// Comma-separated values under construction.
+pub(crate) struct CsvText(::csv::Writer<Vec<u8>>);
+
+impl CsvText {
+    /// A text without lines.
+    pub(crate) fn new() -> Self {
+        Self(::csv::Writer::from_writer(Vec::new()))
+    }
+
+    /// Adds a line of these cells, as they are. The first line says how many a line has.
+    pub(crate) fn push<C: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.0.write_record(cells).expect("lines are of one length, and memory takes them");
+    }
+
+    /// Adds a line of a structure's fields, whose names are the head line.
+    pub(crate) fn push_fields(&mut self, fields: &impl Serialize) {
+        self.0.serialize(fields).expect("fields are texts and numbers, and memory takes them");
+    }
+
+    /// All lines as one text.
+    pub(crate) fn finish(self) -> String {
+        let bytes = self.0.into_inner().expect("memory takes all lines");
+        String::from_utf8(bytes).expect("cells are UTF-8")
+    }
+}
+
+/// A number in full, in as few digits as give it back; an empty cell where there is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number(pub Option<f64>);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(value) => serializer.collect_str(&value),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+/// A name from the input, with its control characters escaped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name<'a>(pub &'a str);
+
+impl Serialize for Name<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&printable(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Line<'a> {
+        name: Name<'a>,
+        n: Option<usize>,
+        auc: Number,
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be_and_numbers_are_in_full() {
+        let mut csv = CsvText::new();
+        csv.push_fields(&Line { name: Name("a,\"b\""), n: Some(3), auc: Number(Some(1.0)) });
+        csv.push_fields(&Line { name: Name("plain\u{1b}\n"), n: None, auc: Number(None) });
+        csv.push_fields(&Line { name: Name("#x "), n: None, auc: Number(Some(1e-7)) });
+        let want = "name,n,auc\n\"a,\"\"b\"\"\",3,1\nplain\\u{1b}\\n,,\n#x ,,0.0000001\n";
+        assert_eq!(csv.finish(), want);
+    }
+}
