@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use veridiff_text::hint::Hint;
+
 use crate::{Difference, SCHEMA_VERSION};
 
 /// The most names an error lists.
@@ -225,8 +227,14 @@ pub enum DetectorError {
     },
 }
 
+impl Hint for DetectorError {
+    fn hint(&self) -> Option<String> {
+        DetectorError::hint(self)
+    }
+}
+
 impl DetectorError {
-    /// How to mend it, if we know.
+    /// How to mend it, if we know; see [`Hint`].
     pub fn hint(&self) -> Option<String> {
         use DetectorError::*;
         match self {

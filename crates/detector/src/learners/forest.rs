@@ -1,15 +1,10 @@
 //! Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): every split is the best of some thresholds drawn at random, every tree
 //! grows on all rows, and their mean is taken.
-//!
-//! They are grown by the crate `smartcore`, whose trees are read from what it serialises.
 
 use ndarray::{ArrayView2, Axis};
-use serde::Deserialize;
-use smartcore::{
-    ensemble::extra_trees_regressor::{ExtraTreesRegressor, ExtraTreesRegressorParameters},
-    error::Failed,
-    linalg::basic::matrix::DenseMatrix,
-};
+use rand::{Rng, SeedableRng, seq::index};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::{
     DetectorError, LearnSettings,
@@ -31,31 +26,6 @@ const MIN_FEATURES: usize = 3;
 /// So many rows of the whole table's mix are counted in every leaf, so that one with a single label has finite log-odds.
 const PRIOR_ROWS: f64 = 1.0;
 
-/// What `smartcore` says of a fitted forest, in so far as it matters here.
-#[derive(Deserialize)]
-struct Grown {
-    forest_regressor: GrownForest,
-}
-
-#[derive(Deserialize)]
-struct GrownForest {
-    trees: Vec<GrownTree>,
-}
-
-#[derive(Deserialize)]
-struct GrownTree {
-    nodes: Vec<GrownNode>,
-}
-
-/// A row goes to the true child if its value is not above the split's.
-#[derive(Deserialize)]
-struct GrownNode {
-    split_feature: usize,
-    split_value: Option<f64>,
-    true_child: Option<usize>,
-    false_child: Option<usize>,
-}
-
 /// Grows extremely randomised trees.
 pub struct RandomisedTrees;
 
@@ -69,95 +39,167 @@ impl Learn for RandomisedTrees {
     }
 }
 
-/// Grows trees on rows `[n, F]` and their labels (true = positive), both of which occur. On labels of 0 and 1 the crate's squared
-/// error is the Gini impurity. The mean is of the leaves' log-odds, so that what a feature adds can be told.
+/// Grows trees on rows `[n, F]` and their labels (true = positive), both of which occur. The mean is of the leaves' log-odds, so that
+/// what a feature adds can be told.
 ///
 /// # Errors
-/// [`DetectorError::Trees`] with what the crate says, or when a feature spans more than a float holds.
+/// [`DetectorError::Trees`] when a feature spans more than a float holds: thresholds are drawn from its range.
 fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
-    let forest = fit(features, labels, seed)?;
-    let gain = forest.compute_feature_importances().map_err(said)?;
-    let share = labels.iter().filter(|positive| **positive).count() as f64 / labels.len() as f64;
-    let base = logit(share);
-    let mut trees = structure(&forest)?;
-    for tree in &mut trees {
-        for (node, leaf) in leaves(tree, features, labels).into_iter().enumerate() {
-            if tree.feature[node].is_none() {
-                let share = (leaf.positive as f64 + PRIOR_ROWS * share) / (leaf.rows as f64 + PRIOR_ROWS);
-                tree.value[node] = (logit(share) - base) / TREES as f64;
-            }
-        }
-    }
-    Ok(Trees { base, gain, trees })
-}
-
-type Forest = ExtraTreesRegressor<f64, f64, DenseMatrix<f64>, Vec<f64>>;
-
-fn fit(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Forest, DetectorError> {
-    let (n, n_features) = features.dim();
     for column in features.axis_iter(Axis(1)) {
-        let (least, most) = column.iter().fold((f64::MAX, f64::MIN), |(least, most), &x| (least.min(x), most.max(x)));
-        // the crate draws from this range
+        let (least, most) = range(column.iter().copied());
         if !(most - least).is_finite() {
             return Err(DetectorError::Trees(format!("a feature has values from {least:e} to {most:e}")));
         }
     }
-    let by_column: Vec<f64> = features.axis_iter(Axis(1)).flatten().copied().collect();
-    let matrix = DenseMatrix::new(n, n_features, by_column, true).map_err(said)?;
-    let targets: Vec<f64> = labels.iter().map(|&positive| f64::from(u8::from(positive))).collect();
+    let n_features = features.ncols();
     let drawn = (n_features as f64 * FEATURES_SHARE).ceil() as usize;
-    let parameters = ExtraTreesRegressorParameters::default()
-        .with_n_trees(TREES)
-        .with_min_samples_leaf(LEAF_ROWS)
-        .with_m(drawn.max(MIN_FEATURES.min(n_features)))
-        // it numbers the trees from its seed
-        .with_seed(seed.wrapping_mul(TREES as u64));
-    Forest::fit(&matrix, &targets, parameters).map_err(said)
-}
-
-fn said(error: Failed) -> DetectorError {
-    DetectorError::Trees(error.to_string())
-}
-
-/// The splits of all trees; their leaves have no value yet.
-fn structure(forest: &Forest) -> Result<Vec<Tree>, DetectorError> {
-    let unreadable = |error: serde_json::Error| DetectorError::Trees(error.to_string());
-    let text = serde_json::to_vec(forest).map_err(unreadable)?;
-    let grown: Grown = serde_json::from_slice(&text).map_err(unreadable)?;
-    Ok(grown.forest_regressor.trees.iter().map(take).collect())
-}
-
-fn take(grown: &GrownTree) -> Tree {
-    let mut tree = Tree::default();
-    for node in &grown.nodes {
-        let split = node.split_value.zip(node.true_child.zip(node.false_child));
-        tree.feature.push(split.map(|_| node.split_feature));
-        let (left, right) = split.map_or((0, 0), |(_, children)| children);
-        // ours go left below the threshold, theirs up to it
-        tree.threshold.push(split.map_or(0.0, |(value, _)| value.next_up()));
-        tree.left.push(left);
-        tree.right.push(right);
-        tree.value.push(0.0);
+    let share = labels.iter().filter(|positive| **positive).count() as f64 / labels.len() as f64;
+    let grower = Grower { features: features.view(), labels, drawn: drawn.max(MIN_FEATURES.min(n_features)), share };
+    let first_seed = seed.wrapping_mul(TREES as u64);
+    let grown: Vec<(Tree, Vec<f64>)> =
+        (0..TREES as u64).into_par_iter().map(|i| grower.tree(first_seed.wrapping_add(i))).collect();
+    let (trees, gains): (Vec<Tree>, Vec<Vec<f64>>) = grown.into_iter().unzip();
+    let mut gain = vec![0.0; n_features];
+    for of_tree in gains {
+        add(&mut gain, &shares(of_tree));
     }
-    tree
+    Ok(Trees { base: logit(share), gain: shares(gain), trees })
 }
 
-/// What ended in a leaf.
-#[derive(Debug, Clone, Copy, Default)]
-struct Leaf {
+/// The least and the greatest value.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (least.min(x), most.max(x)))
+}
+
+fn add(sum: &mut [f64], more: &[f64]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// Values that are not negative divided by their sum, if that is not zero.
+fn shares(values: Vec<f64>) -> Vec<f64> {
+    let sum: f64 = values.iter().sum();
+    if sum > 0.0 { values.iter().map(|value| value / sum).collect() } else { values }
+}
+
+/// Rows, how many of them are positive.
+#[derive(Debug, Clone, Copy)]
+struct Count {
     rows: usize,
     positive: usize,
 }
 
-/// Of each node the rows that end there.
-fn leaves(tree: &Tree, features: ArrayView2<f64>, labels: &[bool]) -> Vec<Leaf> {
-    let mut leaves = vec![Leaf::default(); tree.feature.len()];
-    for (row, &positive) in features.axis_iter(Axis(0)).zip(labels) {
-        let leaf = &mut leaves[tree.leaf(|feature| row[feature])];
-        leaf.rows += 1;
-        leaf.positive += usize::from(positive);
+impl Count {
+    /// Rows · p², p the share of positives. What a split adds to the sum of these it takes away from that of rows · p · (1 − p), Gini's
+    /// impurity, since the positives stay as many.
+    fn purity(self) -> f64 {
+        (self.positive * self.positive) as f64 / self.rows as f64
     }
-    leaves
+}
+
+/// A threshold on a feature, and what it takes away of the impurity.
+struct Split {
+    feature: usize,
+    threshold: f64,
+    gain: f64,
+}
+
+struct Grower<'a> {
+    features: ArrayView2<'a, f64>,
+    labels: &'a [bool],
+    /// Features of which a split draws a threshold each.
+    drawn: usize,
+    /// Share of positive rows.
+    share: f64,
+}
+
+impl Grower<'_> {
+    /// A tree, and what the splits on each feature took away of the impurity.
+    fn tree(&self, seed: u64) -> (Tree, Vec<f64>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rows: Vec<usize> = (0..self.labels.len()).collect();
+        let (mut tree, mut gain) = (Tree::default(), vec![0.0; self.features.ncols()]);
+        let mut open = vec![(push_leaf(&mut tree, 0.0), 0..rows.len())];
+        while let Some((node, span)) = open.pop() {
+            let of_node = &mut rows[span.clone()];
+            let Some(Split { feature, threshold, gain: gained }) = self.best_split(of_node, &mut rng) else {
+                tree.value[node] = self.leaf_value(self.count(of_node));
+                continue;
+            };
+            gain[feature] += gained;
+            let n_left = partition(of_node, |row| self.features[[row, feature]] < threshold);
+            let (left, right) = (push_leaf(&mut tree, 0.0), push_leaf(&mut tree, 0.0));
+            (tree.feature[node], tree.threshold[node]) = (Some(feature), threshold);
+            (tree.left[node], tree.right[node]) = (left, right);
+            open.push((right, span.start + n_left..span.end));
+            open.push((left, span.start..span.start + n_left));
+        }
+        (tree, gain)
+    }
+
+    fn count(&self, rows: &[usize]) -> Count {
+        Count { rows: rows.len(), positive: rows.iter().filter(|row| self.labels[**row]).count() }
+    }
+
+    /// What a leaf adds to the log-odds of the mean.
+    fn leaf_value(&self, leaf: Count) -> f64 {
+        let share = (leaf.positive as f64 + PRIOR_ROWS * self.share) / (leaf.rows as f64 + PRIOR_ROWS);
+        (logit(share) - logit(self.share)) / TREES as f64
+    }
+
+    /// The best of thresholds drawn at random, one for each of the features drawn; none where rows of one label are alone, or where no
+    /// threshold leaves enough rows on both sides.
+    fn best_split(&self, rows: &[usize], rng: &mut ChaCha8Rng) -> Option<Split> {
+        let all = self.count(rows);
+        if all.rows < 2 * LEAF_ROWS || all.positive == 0 || all.positive == all.rows {
+            return None;
+        }
+        let mut best: Option<Split> = None;
+        for feature in index::sample(rng, self.features.ncols(), self.drawn) {
+            let values = || rows.iter().map(|&row| self.features[[row, feature]]);
+            let (least, most) = range(values());
+            if least == most {
+                continue;
+            }
+            // above the least and up to the greatest, so that neither side is empty
+            let threshold = most - rng.random::<f64>() * (most - least);
+            let mut left = Count { rows: 0, positive: 0 };
+            for (value, &row) in values().zip(rows) {
+                let is_left = usize::from(value < threshold);
+                left.rows += is_left;
+                left.positive += is_left * usize::from(self.labels[row]);
+            }
+            let right = Count { rows: all.rows - left.rows, positive: all.positive - left.positive };
+            if left.rows < LEAF_ROWS || right.rows < LEAF_ROWS {
+                continue;
+            }
+            let gain = left.purity() + right.purity() - all.purity();
+            if best.as_ref().is_none_or(|best| gain > best.gain) {
+                best = Some(Split { feature, threshold, gain });
+            }
+        }
+        best
+    }
+}
+
+fn push_leaf(tree: &mut Tree, value: f64) -> usize {
+    tree.feature.push(None);
+    tree.threshold.push(0.0);
+    tree.left.push(0);
+    tree.right.push(0);
+    tree.value.push(value);
+    tree.feature.len() - 1
+}
+
+/// Brings the rows that go left to the front, and counts them.
+fn partition(rows: &mut [usize], goes_left: impl Fn(usize) -> bool) -> usize {
+    let mut n_left = 0;
+    for i in 0..rows.len() {
+        if goes_left(rows[i]) {
+            rows.swap(n_left, i);
+            n_left += 1;
+        }
+    }
+    n_left
 }
 
 #[cfg(test)]
@@ -193,23 +235,45 @@ mod tests {
     }
 
     #[test]
-    fn our_leaves_are_the_crates() {
+    fn leaves_hold_the_log_odds_of_the_rows_that_end_in_them() {
         let (mut x, labels) = banded(200, 3);
-        // few values, so that many lie on a threshold's side only by its being closed there
+        // few values, so that many rows lie on a threshold's side together
         x.mapv_inplace(|value| (value * 4.0).round());
-        let forest = fit(x.view(), &labels, 5).unwrap();
-        let trees = structure(&forest).unwrap();
-        let of_trees: Vec<Vec<Leaf>> = trees.iter().map(|tree| leaves(tree, x.view(), &labels)).collect();
-        let matrix = DenseMatrix::new(200, 10, x.t().iter().copied().collect(), true).unwrap();
-        for (row, theirs) in x.outer_iter().zip(forest.predict(&matrix).unwrap()) {
-            let shares = trees.iter().zip(&of_trees).map(|(tree, leaves)| {
-                let leaf = leaves[tree.leaf(|feature| row[feature])];
-                assert!(leaf.rows >= LEAF_ROWS);
-                leaf.positive as f64 / leaf.rows as f64
-            });
-            let ours = shares.sum::<f64>() / TREES as f64;
-            assert!((ours - theirs).abs() < 1e-12, "{ours} {theirs}");
+        let trees = grow(x.view(), &labels, 5).unwrap();
+        let share = labels.iter().filter(|label| **label).count() as f64 / 200.0;
+        assert_eq!(trees.base, logit(share));
+        let mut n_splits = 0;
+        for tree in &trees.trees {
+            let mut ended = vec![(0, 0); tree.feature.len()];
+            for (row, label) in x.outer_iter().zip(&labels) {
+                let leaf = &mut ended[tree.leaf(|feature| row[feature])];
+                *leaf = (leaf.0 + 1, leaf.1 + usize::from(*label));
+            }
+            for (node, (rows, positive)) in ended.into_iter().enumerate() {
+                if tree.feature[node].is_some() {
+                    n_splits += 1;
+                    assert_eq!((rows, tree.value[node]), (0, 0.0));
+                    continue;
+                }
+                assert!(rows >= LEAF_ROWS);
+                let want = logit((positive as f64 + share) / (rows as f64 + 1.0)) - trees.base;
+                assert!((tree.value[node] * TREES as f64 - want).abs() < 1e-9, "{} {want}", tree.value[node]);
+            }
         }
+        assert!(n_splits > 10 * TREES, "{n_splits}");
+    }
+
+    #[test]
+    fn one_feature_of_two_values_is_split_once() {
+        // 20 rows at 0, of which 5 are positive, and 10 at 1, of which 8 are: no other split is there to be made
+        let x = Array2::from_shape_fn((30, 1), |(row, _)| f64::from(u8::from(row >= 20)));
+        let labels: Vec<bool> = (0..30).map(|row| row < 5 || row >= 22).collect();
+        let trees = grow(x.view(), &labels, 1).unwrap();
+        assert!(trees.trees.iter().all(|tree| tree.feature == [Some(0), None, None]));
+        let prior = 13.0 / 30.0;
+        assert!((trees.log_odds(&[0.0]) - logit((5.0 + prior) / 21.0)).abs() < 1e-9, "{}", trees.log_odds(&[0.0]));
+        assert!((trees.log_odds(&[1.0]) - logit((8.0 + prior) / 11.0)).abs() < 1e-9, "{}", trees.log_odds(&[1.0]));
+        assert_eq!(trees.gain, [1.0]);
     }
 
     #[test]
