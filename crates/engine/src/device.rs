@@ -10,6 +10,8 @@ use std::{
 use candle_core::{Device, cuda};
 use veridiff_text::hint::Hint;
 
+use crate::ops::check_fused_kernels;
+
 /// A processor by its name: `cpu`, `cuda`, `cuda:1` or `metal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceChoice {
@@ -76,6 +78,7 @@ impl DeviceChoice {
         };
         let device = device.map_err(|source| DeviceError::Unavailable { choice: self, source })?;
         forbid_reduced_precision();
+        check_fused_kernels(&device);
         *opened = Some((self, device.clone()));
         Ok(device)
     }

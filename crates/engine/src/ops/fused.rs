@@ -1,8 +1,8 @@
 //! Kernels of our own for CUDA devices (`fused.cu`): the passes over the targets' gradients that candle's operations would
 //! make in several, each reading and writing all of `[B, s, ..]`.
 //!
-//! The source is compiled by NVRTC when a device is first used, and every kernel is compared with the composition that it
-//! stands for before it is used: where one cannot be compiled or differs, a warning says so and the compositions are used.
+//! The source is compiled by NVRTC, and every kernel is compared with the composition that it stands for, when a device is
+//! opened (`fused_check`): where one cannot be compiled or differs, a warning says so and the compositions are used.
 
 use std::{
     collections::HashMap,
@@ -24,8 +24,6 @@ use candle_core::{
     },
 };
 
-use super::composed;
-
 const SOURCE: &str = include_str!("fused.cu");
 const MODULE: &str = "veridiff_fused";
 
@@ -45,6 +43,11 @@ pub(super) fn problem() -> Option<String> {
     checked.as_ref()?.values().find_map(Clone::clone)
 }
 
+/// Notes what the comparison on a device, by its number, found.
+pub(super) fn note_check(ordinal: usize, problem: Option<String>) {
+    CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(ordinal, problem);
+}
+
 /// The kernels for tensors like `x`; none on other devices, for other dtypes, or where they did not pass their check.
 pub(super) fn kernels(x: &Tensor) -> Result<Option<Kernels>> {
     let Device::Cuda(device) = x.device() else { return Ok(None) };
@@ -52,14 +55,9 @@ pub(super) fn kernels(x: &Tensor) -> Result<Option<Kernels>> {
         return Ok(None);
     }
     let ordinal = device.cuda_stream().context().ordinal();
-    let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
-    let problem = checked.get_or_insert_default().entry(ordinal).or_insert_with(|| {
-        let problem = check(x.device()).err()?;
-        let problem = format!("cuda:{ordinal}: {problem}; slower operations are used instead of fused kernels");
-        tracing::warn!("{problem}");
-        Some(problem)
-    });
-    Ok(problem.is_none().then_some(Kernels))
+    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let passed = checked.as_ref().and_then(|found| found.get(&ordinal)).is_some_and(Option::is_none);
+    Ok(passed.then_some(Kernels))
 }
 
 /// The source as PTX, compiled once.
@@ -175,7 +173,7 @@ fn expect(what: &'static str, got: &Tensor, want: &[usize]) -> Result<()> {
 pub(super) struct Kernels;
 
 impl Kernels {
-    /// As [`composed::plain_rms_norm_vjp`].
+    /// As `composed::plain_rms_norm_vjp`.
     pub(super) fn rms_norm_vjp(
         &self,
         x: &Tensor,
@@ -214,7 +212,7 @@ impl Kernels {
         x.apply_op1_no_bwd(&launch)
     }
 
-    /// As [`composed::rows_mul`].
+    /// As `composed::rows_mul`.
     pub(super) fn rows_mul(&self, shared: &Tensor, rows: &Tensor) -> Result<Tensor> {
         let (_, s, width) = rows.dims3()?;
         expect("what all targets' rows are multiplied by", shared, &[s, width])?;
@@ -228,7 +226,7 @@ impl Kernels {
         shared.contiguous()?.apply_op1_no_bwd(&launch)
     }
 
-    /// As [`composed::plain_causal_softmax`].
+    /// As `composed::plain_causal_softmax`.
     pub(super) fn causal_softmax(&self, scores: &Tensor, scale: f64) -> Result<Tensor> {
         let (_, s, n) = scores.dims3()?;
         if s > n {
@@ -244,7 +242,7 @@ impl Kernels {
         scores.contiguous()?.apply_op1_no_bwd(&launch)
     }
 
-    /// As [`composed::plain_softmax_vjp`], which takes the row sums from the outputs.
+    /// As `composed::plain_softmax_vjp`, which takes the row sums from the outputs.
     pub(super) fn softmax_vjp(&self, d_p: &Tensor, p: &Tensor, scale: f64) -> Result<Tensor> {
         let (_, n, s, _) = d_p.dims4()?;
         expect("attention probabilities", p, &[n, s, s])?;
@@ -257,59 +255,5 @@ impl Kernels {
             shape: d_p.shape().clone(),
         };
         d_p.contiguous()?.apply_op1_no_bwd(&launch)
-    }
-}
-
-/// Compares every kernel with its composition on random rows, in every dtype.
-fn check(device: &Device) -> Result<()> {
-    let (b, n, s, d, eps, scale) = (3, 2, 75, 24, 0.1, 0.3);
-    for dtype in [DType::F32, DType::BF16, DType::F16] {
-        let noise = |shape: &[usize]| Tensor::randn(0f32, 1.0, shape, &Device::Cpu)?.to_device(device)?.to_dtype(dtype);
-        // widths that fill 16 bytes and widths that do not
-        for width in [72, 37] {
-            let (x, w, dy, residual) =
-                (noise(&[s, width])?, noise(&[width])?, noise(&[b, s, width])?, noise(&[b, s, width])?);
-            for residual in [None, Some(&residual)] {
-                let got = Kernels.rms_norm_vjp(&x, &w, eps, &dy, residual)?;
-                agree("rms_norm_vjp", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, residual)?)?;
-            }
-            agree("rows_mul", &Kernels.rows_mul(&x, &dy)?, &dy.broadcast_mul(&x)?)?;
-        }
-        let (x, w, dy) = (noise(&[s, n, d])?, noise(&[n, d])?, noise(&[b, s, n, d])?);
-        let got = Kernels.rms_norm_vjp(&x, &w, eps, &dy, None)?;
-        agree("rms_norm_vjp of heads", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, None)?)?;
-
-        let behind = noise(&[n, s - 30, s])?;
-        let want = composed::plain_causal_softmax(&behind, scale)?;
-        agree("causal_softmax behind a past", &Kernels.causal_softmax(&behind, scale)?, &want)?;
-        let scores = noise(&[n, s, s])?;
-        let p = composed::plain_causal_softmax(&scores, scale)?;
-        agree("causal_softmax", &Kernels.causal_softmax(&scores, scale)?, &p)?;
-        let (v, d_o) = (noise(&[n, s, d])?, noise(&[b, n, s, d])?);
-        let values = v.transpose(1, 2)?.unsqueeze(0)?.expand((b, n, d, s))?.contiguous()?;
-        let (o, d_p) = (p.matmul(&v)?, d_o.matmul(&values)?);
-        let got = Kernels.softmax_vjp(&d_p, &p, scale)?;
-        agree("softmax_vjp", &got, &composed::plain_softmax_vjp(&d_p, &p, &d_o, &o, scale)?)?;
-    }
-    Ok(())
-}
-
-/// Every entry within a bound of the largest: sums of tens of terms in f32, and in half precision inputs, sums and results
-/// that are each rounded by up to 2^-9.
-fn agree(what: &str, got: &Tensor, want: &Tensor) -> Result<()> {
-    let bound = if got.dtype() == DType::F32 { 1e-5 } else { 3e-2 };
-    let values = |t: &Tensor| t.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>();
-    let (got_values, want_values) = (values(got)?, values(want)?);
-    let largest = want_values.iter().fold(f32::MIN_POSITIVE, |m, v| m.max(v.abs()));
-    let worst = got_values.iter().zip(&want_values).map(|(g, w)| (g - w).abs() / largest);
-    match worst.enumerate().find(|(_, error)| error.is_nan() || *error > bound) {
-        None => Ok(()),
-        Some((i, error)) => candle_core::bail!(
-            "the kernel `{what}` in {:?} is off by {error:e} of the largest entry (bound {bound:e}) at {i}: got {}, \
-             expected {}",
-            got.dtype(),
-            got_values[i],
-            want_values[i]
-        ),
     }
 }

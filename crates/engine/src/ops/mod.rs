@@ -15,6 +15,8 @@ mod composed;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod fused;
+#[cfg(feature = "cuda")]
+mod fused_check;
 mod kernel;
 mod mlp;
 mod past;
@@ -69,6 +71,15 @@ impl HeadLayout {
         let d = self.head_dim;
         (h * d, (self.n_heads + kv) * d, (self.n_heads + self.n_kv_heads + kv) * d)
     }
+}
+
+/// Compares the kernels of our own with candle's compositions on a device that has been opened; on a CUDA device they are used
+/// only after that, and only if they agree.
+pub(crate) fn check_fused_kernels(device: &Device) {
+    #[cfg(feature = "cuda")]
+    fused_check::check(device);
+    #[cfg(not(feature = "cuda"))]
+    let _ = device;
 }
 
 /// Whether operations on CUDA devices may use kernels of our own (they do unless told otherwise) or only candle's: for
