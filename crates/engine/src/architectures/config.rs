@@ -11,11 +11,11 @@ use crate::ModelError;
 /// The numbers that shape a decoder-only model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Which family of blocks.
+    /// The architecture, which says of what its blocks consist.
     pub architecture: Architecture,
     /// H, the width of the residual stream.
     pub hidden_size: usize,
-    /// Width of the gated feed-forward layer.
+    /// F, the width of the gated feed-forward layer.
     pub intermediate_size: usize,
     /// Number of blocks.
     pub num_hidden_layers: usize,
@@ -25,24 +25,24 @@ pub struct Config {
     pub num_key_value_heads: usize,
     /// Width of one head; `hidden_size / num_attention_heads` unless the checkpoint says otherwise.
     pub head_dim: usize,
-    /// Added to the mean square before the root.
+    /// What RMS norms add to the mean square before the root.
     pub rms_norm_eps: f64,
     /// V, the number of rows of the embedding table.
     pub vocab_size: usize,
     /// Longest sequence that gives the model's own numbers: what the positions were trained for, or the sliding
     /// window where a checkpoint uses a shorter one (within it, a window changes nothing).
     pub max_position_embeddings: usize,
-    /// Rotary position embedding.
+    /// Base and scaling of the rotary position embedding.
     pub rope: Rope,
-    /// The output projection is the embedding table.
+    /// Whether the output projection is the embedding table.
     pub tie_word_embeddings: bool,
-    /// q, k and v projections have a bias.
+    /// Whether the query, key and value projections have a bias.
     pub qkv_bias: bool,
-    /// The attention's output projection has a bias.
+    /// Whether the attention's output projection has a bias.
     pub o_bias: bool,
-    /// The three feed-forward projections have a bias.
+    /// Whether the three feed-forward projections have a bias.
     pub mlp_bias: bool,
-    /// Each query and key head is RMS-normalised before rotation (Qwen3).
+    /// Whether each query and key head is RMS-normalised before rotation (Qwen3).
     pub qk_norm: bool,
     /// Keys that a query sees in every block, its own among them: those at `0 <= q - k < sliding_window`. All up to its own where
     /// absent.
@@ -61,22 +61,22 @@ pub struct Rope {
 /// How the rotary frequencies are changed for contexts beyond the original length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RopeScaling {
-    /// Not at all.
+    /// They are not changed.
     None,
-    /// Every frequency divided by `factor`.
+    /// Every frequency is divided by `factor`.
     Linear {
-        /// The divisor.
+        /// What every frequency is divided by.
         factor: f64,
     },
     /// Llama 3.1: low frequencies divided by `factor`, high ones kept, a linear blend between.
     Llama3 {
-        /// The divisor of low frequencies.
+        /// What low frequencies are divided by.
         factor: f64,
         /// Wavelengths above `original / low_freq_factor` are divided.
         low_freq_factor: f64,
         /// Wavelengths below `original / high_freq_factor` are kept.
         high_freq_factor: f64,
-        /// Context length of the first training.
+        /// The context length of the first training, in tokens.
         original_max_position_embeddings: f64,
     },
 }

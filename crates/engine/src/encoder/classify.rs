@@ -35,7 +35,7 @@ pub struct EntailmentClassifier {
 pub struct Entailment {
     /// One logit a class, in the order of [`EntailmentClassifier::labels`].
     pub logits: Vec<f64>,
-    /// Which of them is entailment.
+    /// Index of entailment among [`Entailment::logits`].
     pub class: usize,
     /// Tokens that were read, special ones included.
     pub n_tokens: usize,
@@ -44,12 +44,12 @@ pub struct Entailment {
 }
 
 impl Entailment {
-    /// Raw logit of entailment.
+    /// The raw logit of entailment.
     pub fn logit(&self) -> f64 {
         self.logits[self.class]
     }
 
-    /// Softmax probabilities, one a class.
+    /// The softmax probabilities of all classes, which add up to 1.
     pub fn probabilities(&self) -> Vec<f64> {
         let largest = self.logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let exp: Vec<f64> = self.logits.iter().map(|logit| (logit - largest).exp()).collect();
@@ -57,7 +57,7 @@ impl Entailment {
         exp.into_iter().map(|e| e / sum).collect()
     }
 
-    /// Softmax probability of entailment.
+    /// The softmax probability of entailment, 0 to 1.
     pub fn probability(&self) -> f64 {
         self.probabilities()[self.class]
     }
@@ -96,7 +96,7 @@ impl EntailmentClassifier {
         })
     }
 
-    /// The classes' names.
+    /// The classes' names, in the order of the logits.
     pub fn labels(&self) -> &[String] {
         &self.labels
     }

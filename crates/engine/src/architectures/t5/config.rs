@@ -22,23 +22,23 @@ pub struct T5Config {
     pub vocab_size: usize,
     /// H, the width of the residual streams.
     pub d_model: usize,
-    /// Width of one head.
+    /// Width of one attention head.
     pub d_kv: usize,
     /// Width of the feed-forward network.
     pub d_ff: usize,
-    /// Blocks of the encoder.
+    /// Number of blocks of the encoder.
     pub num_layers: usize,
-    /// Blocks of the decoder; as many as the encoder's unless the checkpoint says otherwise.
+    /// Number of blocks of the decoder; as many as the encoder's unless the checkpoint says otherwise.
     pub num_decoder_layers: usize,
-    /// Heads of every attention.
+    /// Number of heads of every attention.
     pub num_heads: usize,
-    /// Buckets of distances that share a bias.
+    /// Number of buckets of distances that share a bias.
     pub relative_attention_num_buckets: usize,
-    /// From this distance on there is one bucket.
+    /// The distance from which on all share one bucket.
     pub relative_attention_max_distance: usize,
-    /// Added to the mean square before the root.
+    /// What RMS norms add to the mean square before the root.
     pub layer_norm_epsilon: f64,
-    /// Which feed-forward network.
+    /// The feed-forward network of every block.
     pub feed_forward: FeedForwardKind,
     /// The output projection is the embedding table, and its inputs are scaled by `d_model^-0.5`.
     pub tie_word_embeddings: bool,
@@ -48,7 +48,7 @@ pub struct T5Config {
     pub n_positions: usize,
 }
 
-/// The fields that matter here.
+/// The fields of config.json that matter here.
 #[derive(Deserialize)]
 struct Raw {
     architectures: Option<Vec<String>>,
@@ -166,7 +166,7 @@ impl T5Config {
         Ok(self)
     }
 
-    /// Width of all heads together.
+    /// The width of all heads together.
     pub fn heads_width(&self) -> usize {
         self.num_heads * self.d_kv
     }
