@@ -31,6 +31,7 @@ fn llama(hidden_size: usize, intermediate_size: usize, heads: (usize, usize), he
         o_bias: false,
         mlp_bias: false,
         qk_norm: false,
+        sliding_window: None,
     }
 }
 

@@ -350,6 +350,7 @@ fn several_sweeps_give_the_same_columns() {
         o_bias: false,
         mlp_bias: false,
         qk_norm: false,
+        sliding_window: None,
     };
     let shapes = [
         ("model.embed_tokens.weight", vec![9, h]),

@@ -127,8 +127,12 @@ impl Block {
     /// A tensor is missing or of another shape.
     pub fn new(config: &Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
         let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
-        let heads =
-            HeadLayout { n_heads: config.num_attention_heads, n_kv_heads: config.num_key_value_heads, head_dim: d };
+        let heads = HeadLayout {
+            n_heads: config.num_attention_heads,
+            n_kv_heads: config.num_key_value_heads,
+            head_dim: d,
+            window: config.sliding_window,
+        };
         let (q, kv) = (heads.n_heads * d, heads.n_kv_heads * d);
         let attention = vb.pp("self_attn");
         let mlp = vb.pp("mlp");

@@ -622,6 +622,7 @@ mod tests {
             o_bias: false,
             mlp_bias: false,
             qk_norm: false,
+            sliding_window: None,
         }
     }
 

@@ -90,6 +90,9 @@ pub struct Config {
     pub mlp_bias: bool,
     /// Each query and key head is RMS-normalised before rotation (Qwen3).
     pub qk_norm: bool,
+    /// Keys that a query sees in every block, its own among them: those at `0 <= q - k < sliding_window`. All up to its own where
+    /// absent.
+    pub sliding_window: Option<usize>,
 }
 
 /// Rotary position embedding: base and how long contexts are reached.

@@ -7,6 +7,8 @@
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
 
+use std::ops::Range;
+
 use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor};
 
 mod attention;
@@ -31,7 +33,7 @@ use weight::Held;
 pub(crate) use weight::TABLE_ROWS;
 pub use weight::{Precision, Weight};
 
-/// How the columns of a `[.., W]` query-key-value row are divided into heads: `[q … | k … | v …]`.
+/// How the columns of a `[.., W]` query-key-value row are divided into heads, `[q … | k … | v …]`, and how far back a query sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLayout {
     /// Query heads.
@@ -40,6 +42,9 @@ pub struct HeadLayout {
     pub n_kv_heads: usize,
     /// Width of a head.
     pub head_dim: usize,
+    /// Keys that a query sees under the causal mask, its own among them: those at `0 <= q - k < window` (Beltagy et al. 2020,
+    /// arXiv:2004.05150; Mistral). All up to its own where absent.
+    pub window: Option<usize>,
 }
 
 impl HeadLayout {
@@ -61,6 +66,12 @@ impl HeadLayout {
     /// Query heads that share a key head.
     fn group(self) -> usize {
         self.n_heads / self.n_kv_heads
+    }
+
+    /// The keys that the query at `position` sees.
+    fn visible(self, position: usize) -> Range<usize> {
+        let end = position + 1;
+        self.window.map_or(0, |window| end.saturating_sub(window))..end
     }
 
     /// First columns of the query, key and value of query head `h`.
@@ -459,7 +470,7 @@ impl Attention {
     }
 }
 
-/// What the gradient of [`attention`] needs; probabilities `[n_heads, S, S]` are zero above the diagonal.
+/// What the gradient of [`attention`] needs; probabilities `[n_heads, S, S]` are zero where a query does not see a key.
 #[derive(Debug)]
 enum Kept {
     Probabilities(Tensor),
@@ -468,8 +479,9 @@ enum Kept {
     Bf16(attention::Kept<Bf16>),
 }
 
-/// Scaled dot-product attention under a causal mask over rotated rows `qkv` `[S, W]`; keys and values are shared by
-/// groups of query heads (Ainslie et al. 2023, arXiv:2305.13245). `keep` keeps what [`attention_vjp`] needs.
+/// Scaled dot-product attention under a causal mask, and within the window of `heads` if it has one, over rotated rows `qkv`
+/// `[S, W]`; keys and values are shared by groups of query heads (Ainslie et al. 2023, arXiv:2305.13245). `keep` keeps what
+/// [`attention_vjp`] needs.
 pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precision) -> Result<Attention> {
     macro_rules! kernel {
         ($element:ty, $kept:path) => {{

@@ -69,6 +69,7 @@ impl Config {
             o_bias: gguf.shape("blk.0.attn_output.bias").is_some(),
             mlp_bias: gguf.shape("blk.0.ffn_gate.bias").is_some(),
             qk_norm: architecture == Architecture::Qwen3,
+            sliding_window: None,
         }
         .validate(path)
     }

@@ -122,6 +122,7 @@ impl Config {
             o_bias: architecture != Architecture::Qwen2 && attention_bias,
             mlp_bias: llama && raw.mlp_bias.unwrap_or(false),
             qk_norm: architecture == Architecture::Qwen3,
+            sliding_window: None,
         }
         .validate(path)
     }

@@ -80,7 +80,8 @@ fn composed_only<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 }
 
 fn compare(dtype: DType, bound: f64) {
-    for heads in [HEADS, UNGROUPED] {
+    let windowed = HeadLayout { window: Some(40), ..HEADS };
+    for heads in [HEADS, UNGROUPED, windowed] {
         for size in SIZES {
             let got = composed_only(|| every_operation(dtype, dtype, heads, size));
             // the same arguments, computed with in f64 by the kernels
