@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 
 use crate::{
     architectures::config::{Config, Rope, RopeScaling},
-    ops::{self, Attention, Gate, HeadLayout, MlpGradient, NormAt, Precision, Weight},
+    ops::{self, Attention, Gate, HeadLayout, KeyGroups, MlpGradient, NormAt, Precision, Weight},
 };
 
 /// A weight `[out, in]` and a bias `[out]` where the architecture has one.
@@ -182,6 +182,21 @@ impl Block {
         Ok(Passed { y, block: self, qkv, unnormed, middle, gate, up })
     }
 
+    /// Attention of some rows added up over groups of keys, `[n_heads, T, G]`: rows whose rotated queries are `queries`
+    /// `[T, n_heads head_dim]` and which are the last of those that `keys_values` `[K, 2 n_kv head_dim]` belong to. See
+    /// [`Passed::queries`] and [`Passed::keys_values`].
+    ///
+    /// # Errors
+    /// As [`ops::attention_by_group`].
+    pub fn attention_by_group(
+        &self,
+        queries: &Tensor,
+        keys_values: &Tensor,
+        groups: KeyGroups<'_>,
+    ) -> Result<Vec<f64>> {
+        ops::attention_by_group(queries, keys_values, self.heads, groups, self.precision)
+    }
+
     /// What goes into the hidden units, from the sum after the attention.
     fn gate_and_up(&self, middle: &Tensor) -> Result<[Tensor; 2]> {
         let normed = ops::rms_norm(middle, &self.mlp_norm, self.eps)?;
@@ -265,6 +280,13 @@ impl Passed<'_> {
     pub fn keys_values(&self) -> Result<Tensor> {
         let (all, wanted) = (self.block.heads.width(), self.block.heads.past_width());
         self.qkv.narrow(1, all - wanted, wanted)?.contiguous()
+    }
+
+    /// The rotated queries `[n, n_heads head_dim]` of the last `n` rows.
+    pub fn queries(&self, n: usize) -> Result<Tensor> {
+        let (rows, width) = (self.qkv.dim(0)?, self.block.heads.width() - self.block.heads.past_width());
+        // not `contiguous`, by which one row would share, and keep alive, all of them
+        self.qkv.narrow(0, rows - n, n)?.narrow(1, 0, width)?.force_contiguous()
     }
 
     /// What a later [`Block::linearize_behind`] needs of these rows.

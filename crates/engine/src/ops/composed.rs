@@ -11,7 +11,10 @@ use candle_core::{D, DType, Result, Tensor};
 
 #[cfg(feature = "cuda")]
 use super::fused;
-use super::{Gate, HeadLayout};
+use super::{
+    Gate, HeadLayout,
+    groups::{KeyGroups, of_probabilities},
+};
 
 /// What norms and the softmax of tensors of `dtype` are worked out in.
 fn wide(dtype: DType) -> DType {
@@ -230,6 +233,23 @@ fn attention_to(qkv: &Tensor, keys_values: &Tensor, heads: HeadLayout, keep: boo
     }
     let probabilities = if keep { Some(Tensor::cat(&kept, 0)?) } else { None };
     Ok((Tensor::cat(&out, 1)?, probabilities))
+}
+
+/// See [`super::attention_by_group`]; `[n_heads, T, G]`, one key head's probabilities at a time.
+pub(super) fn attention_by_group(
+    queries: &Tensor,
+    keys_values: &Tensor,
+    heads: HeadLayout,
+    groups: KeyGroups<'_>,
+) -> Result<Tensor> {
+    let (s, n) = (queries.dim(0)?, keys_values.dim(0)?);
+    let membership = groups.membership(wide(queries.dtype()), queries.device())?;
+    let of_key_head = |j: usize| {
+        let Group { q, k, .. } = Group::new(queries, keys_values, heads, j)?;
+        let scores = q.matmul(&k.t()?)?.reshape((heads.group(), s, n))?;
+        of_probabilities(&causal_softmax(&scores, (heads.head_dim as f64).sqrt().recip(), heads)?, &membership)
+    };
+    Tensor::cat(&(0..heads.n_kv_heads).map(of_key_head).collect::<Result<Vec<_>>>()?, 0)
 }
 
 /// Softmax of `scale * scores` `[heads, s, n]`, `s <= n`: row `i` over those of the first `n - s + i + 1` columns that are in

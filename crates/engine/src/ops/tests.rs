@@ -420,6 +420,54 @@ fn attention_after_a_past_is_the_last_rows_of_attention() {
     }
 }
 
+/// Some group for every key; the last of five is empty.
+fn groups(n_keys: usize) -> Vec<u8> {
+    (0..n_keys).map(|k| ((k / 5 + k * k / 7) % 4) as u8).collect()
+}
+
+/// Sums of written-out probabilities, of all rows and of the last few, in f64; the rows of a group add up to 1.
+#[test]
+fn attention_by_group_is_the_sum_of_its_probabilities() {
+    for heads in layouts() {
+        for (s, n_rows) in [(1, 1), (65, 65), (131, 70), (131, 3)] {
+            let qkv = noise(&[s, heads.width()], 1, 1.0);
+            let probabilities = reference_attention(&qkv, heads).1;
+            let width = heads.width() - heads.past_width();
+            let queries = qkv.narrow(0, s - n_rows, n_rows).unwrap().narrow(1, 0, width).unwrap().contiguous().unwrap();
+            let keys = qkv.narrow(1, width, heads.past_width()).unwrap().contiguous().unwrap();
+            let of_key = groups(s);
+            let groups = KeyGroups { of_key: &of_key, n_groups: 5 };
+            let got = attention_by_group(&queries, &keys, heads, groups, Precision::Full).unwrap();
+            assert_eq!(got.len(), heads.n_heads * n_rows * 5);
+            for (row, got) in got.chunks_exact(5).enumerate() {
+                let at = (row / n_rows * s + s - n_rows + row % n_rows) * s;
+                let mut want = [0.0; 5];
+                (0..s).for_each(|k| want[usize::from(of_key[k])] += probabilities[at + k]);
+                for (g, w) in got.iter().zip(want) {
+                    assert!((g - w).abs() < 1e-13, "{heads:?} {s} {n_rows}, row {row}: got {got:?}, want {want:?}");
+                }
+                assert!((got.iter().sum::<f64>() - 1.0).abs() < 1e-13);
+            }
+        }
+    }
+    let (qkv, keys) = (noise(&[2, 84], 1, 1.0), noise(&[3, HEADS.past_width()], 2, 1.0));
+    let run = |of_key: &[u8], n_groups| {
+        attention_by_group(&qkv, &keys, HEADS, KeyGroups { of_key, n_groups }, Precision::Full)
+    };
+    assert!(run(&[0, 1, 1], 2).is_ok());
+    assert!(run(&[0, 1], 2).is_err() && run(&[0, 2, 1], 2).is_err() && run(&[0; 3], 0).is_err());
+    assert!(
+        attention_by_group(
+            &noise(&[4, 84], 1, 1.0),
+            &keys,
+            HEADS,
+            KeyGroups { of_key: &[0; 3], n_groups: 1 },
+            Precision::Full
+        )
+        .is_err()
+    );
+}
+
 #[test]
 fn attention_gradient() {
     for heads in layouts() {
@@ -691,6 +739,10 @@ mod biased_attention_tests {
         for (n_q, n_k, _, _, causal) in SIZES {
             let (q, kv, bias) = inputs(n_q, n_k);
             let out = values(&run(&q, &kv, Some(&bias), causal).unwrap().out);
+            let of_key = groups(n_k);
+            let by_group = KeyGroups { of_key: &of_key, n_groups: 5 };
+            let sums =
+                biased_attention_by_group(&q, &kv, Some(&bias), shape(causal), by_group, Precision::Full).unwrap();
             let (q, kv, bias) = (values(&q), values(&kv), values(&bias));
             for (h, i, c) in [(0, 0, 0), (2, n_q - 1, 13), (1, n_q / 2, 5)] {
                 let visible = if causal { i + 1 } else { n_k };
@@ -706,6 +758,15 @@ mod biased_attention_tests {
                 let want = mixed / weights.iter().sum::<f64>();
                 let got = out[i * WIDTH + h * 14 + c];
                 assert!((got - want).abs() < 1e-13, "{n_q} {n_k} {causal} head {h} row {i}: {got}, want {want}");
+                let mut want = [0.0; 5];
+                let total: f64 = weights.iter().sum();
+                weights.iter().zip(&of_key).for_each(|(w, &group)| want[usize::from(group)] += w / total);
+                for (got, want) in sums[(h * n_q + i) * 5..][..5].iter().zip(want) {
+                    assert!(
+                        (got - want).abs() < 1e-13,
+                        "{n_q} {n_k} {causal} head {h} row {i} by group: {got}, {want}"
+                    );
+                }
             }
         }
     }
