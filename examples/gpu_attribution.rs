@@ -330,8 +330,12 @@ impl Bench {
         }
         let Config { hidden_size: h, intermediate_size: f, .. } = *decoder.config();
         let c = decoder.config();
-        let heads =
-            ops::HeadLayout { n_heads: c.num_attention_heads, n_kv_heads: c.num_key_value_heads, head_dim: c.head_dim };
+        let heads = ops::HeadLayout {
+            n_heads: c.num_attention_heads,
+            n_kv_heads: c.num_key_value_heads,
+            head_dim: c.head_dim,
+            window: c.sliding_window,
+        };
         let random = |shape: &[usize]| Tensor::randn(0f32, 1.0, shape, &self.device)?.to_dtype(decoder.dtype());
         let q = heads.n_heads * heads.head_dim;
         let weight = |out, input| Weight::new(&random(&[out, input])?, decoder.precision());

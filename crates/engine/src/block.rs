@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 
 use crate::{
     architectures::config::{Config, Rope, RopeScaling},
-    ops::{self, Attention, Gate, HeadLayout, MlpGradient, NormAt, Precision, Weight},
+    ops::{self, Attention, Gate, HeadLayout, KeyGroups, MlpGradient, NormAt, Precision, Weight},
 };
 
 /// A weight `[out, in]` and a bias `[out]` where the architecture has one.
@@ -127,8 +127,12 @@ impl Block {
     /// A tensor is missing or of another shape.
     pub fn new(config: &Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
         let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
-        let heads =
-            HeadLayout { n_heads: config.num_attention_heads, n_kv_heads: config.num_key_value_heads, head_dim: d };
+        let heads = HeadLayout {
+            n_heads: config.num_attention_heads,
+            n_kv_heads: config.num_key_value_heads,
+            head_dim: d,
+            window: config.sliding_window,
+        };
         let (q, kv) = (heads.n_heads * d, heads.n_kv_heads * d);
         let attention = vb.pp("self_attn");
         let mlp = vb.pp("mlp");
@@ -176,6 +180,21 @@ impl Block {
         let [gate, up] = self.gate_and_up(&middle)?;
         let y = self.down.forward_onto(&middle, &ops::gated(Gate::Silu, &gate, &up)?)?;
         Ok(Passed { y, block: self, qkv, unnormed, middle, gate, up })
+    }
+
+    /// Attention of some rows added up over groups of keys, `[n_heads, T, G]`: rows whose rotated queries are `queries`
+    /// `[T, n_heads head_dim]` and which are the last of those that `keys_values` `[K, 2 n_kv head_dim]` belong to. See
+    /// [`Passed::queries`] and [`Passed::keys_values`].
+    ///
+    /// # Errors
+    /// As [`ops::attention_by_group`].
+    pub fn attention_by_group(
+        &self,
+        queries: &Tensor,
+        keys_values: &Tensor,
+        groups: KeyGroups<'_>,
+    ) -> Result<Vec<f64>> {
+        ops::attention_by_group(queries, keys_values, self.heads, groups, self.precision)
     }
 
     /// What goes into the hidden units, from the sum after the attention.
@@ -261,6 +280,13 @@ impl Passed<'_> {
     pub fn keys_values(&self) -> Result<Tensor> {
         let (all, wanted) = (self.block.heads.width(), self.block.heads.past_width());
         self.qkv.narrow(1, all - wanted, wanted)?.contiguous()
+    }
+
+    /// The rotated queries `[n, n_heads head_dim]` of the last `n` rows.
+    pub fn queries(&self, n: usize) -> Result<Tensor> {
+        let (rows, width) = (self.qkv.dim(0)?, self.block.heads.width() - self.block.heads.past_width());
+        // not `contiguous`, by which one row would share, and keep alive, all of them
+        self.qkv.narrow(0, rows - n, n)?.narrow(1, 0, width)?.force_contiguous()
     }
 
     /// What a later [`Block::linearize_behind`] needs of these rows.

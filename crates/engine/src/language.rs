@@ -153,6 +153,20 @@ impl LanguageModel {
             LanguageModel::EncoderDecoder(model) => Prompt::Source(Arc::clone(model), Source::new(model, ids, keep)?),
         })
     }
+
+    /// As [`LanguageModel::read`], and notes what readings of attention and of hidden states need of the prompt
+    /// ([`Want::needs_notes`](crate::reading::Want::needs_notes)).
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn read_noting(&self, ids: &[u32], keep: Keep) -> Result<Prompt> {
+        Ok(match self {
+            LanguageModel::DecoderOnly(model) => Prompt::Past(Arc::clone(model), Past::noting(model, ids, keep)?),
+            LanguageModel::EncoderDecoder(model) => {
+                Prompt::Source(Arc::clone(model), Source::noting(model, ids, keep)?)
+            }
+        })
+    }
 }
 
 /// A prompt that a model has read. It holds on to the model, so that whoever keeps the prompt need not.
@@ -165,6 +179,27 @@ pub enum Prompt {
 }
 
 impl Prompt {
+    /// N, the number of the prompt's tokens.
+    pub fn len(&self) -> usize {
+        match self {
+            Prompt::Past(_, past) => past.len(),
+            Prompt::Source(_, source) => source.len(),
+        }
+    }
+
+    /// Whether there are none; a prompt always has some.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it was read with [`LanguageModel::read_noting`].
+    pub fn is_noted(&self) -> bool {
+        match self {
+            Prompt::Past(_, past) => past.is_noted(),
+            Prompt::Source(_, source) => source.is_noted(),
+        }
+    }
+
     /// Whether this is the run of the prompt `ids` with at least what `keep` says.
     pub fn serves(&self, ids: &[u32], keep: Keep) -> bool {
         match self {

@@ -6,7 +6,11 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{block::Insides, decoder::Decoder};
+use super::{
+    block::{Insides, Passed},
+    decoder::Decoder,
+    ops,
+};
 
 /// What is kept of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +35,18 @@ pub struct Past {
     inputs: Option<Vec<Tensor>>,
     /// Every block's insides, or none.
     insides: Vec<Insides>,
+    notes: Option<Notes>,
+}
+
+/// What a reading of attention or of hidden states needs of the prompt's rows beside keys and values: a few rows of each block.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    /// The last row's rotated queries `[1, n_heads head_dim]` in every block.
+    pub(crate) queries: Vec<Tensor>,
+    /// The last row `[1, H]` of the embeddings and of every block's output.
+    pub(crate) last: Vec<Tensor>,
+    /// The mean `[H]` over all rows of the same.
+    pub(crate) means: Vec<Vec<f64>>,
 }
 
 impl Past {
@@ -39,6 +55,19 @@ impl Past {
     /// # Errors
     /// A tensor operation failed.
     pub fn new(decoder: &Decoder, ids: &[u32], keep: Keep) -> Result<Self> {
+        Self::read(decoder, ids, keep, false)
+    }
+
+    /// As [`Past::new`], and notes what readings of attention and of hidden states need of the prompt's rows.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn noting(decoder: &Decoder, ids: &[u32], keep: Keep) -> Result<Self> {
+        Self::read(decoder, ids, keep, true)
+    }
+
+    fn read(decoder: &Decoder, ids: &[u32], keep: Keep, noting: bool) -> Result<Self> {
+        let mut notes = noting.then(|| Notes { queries: Vec::new(), last: Vec::new(), means: Vec::new() });
         let mut keys_values = Vec::with_capacity(decoder.blocks().len());
         let (mut inputs, mut insides) = (Vec::new(), Vec::new());
         let rotary = decoder.rotary(ids.len())?;
@@ -46,6 +75,10 @@ impl Past {
         for block in decoder.blocks() {
             let passed = block.pass(&x, None, &rotary)?;
             keys_values.push(passed.keys_values()?);
+            if let Some(notes) = &mut notes {
+                notes.queries.push(passed.queries(1)?);
+                notes.note_state(&x)?;
+            }
             let y = passed.y.clone();
             if keep == Keep::Insides {
                 insides.push(passed.into_insides()?);
@@ -55,9 +88,34 @@ impl Past {
             }
             x = y;
         }
-        let last = x.narrow(0, ids.len() - 1, 1)?.copy()?;
+        if let Some(notes) = &mut notes {
+            notes.note_state(&x)?;
+        }
+        // `copy` would copy, and keep, the rows before it too
+        let last = x.narrow(0, ids.len() - 1, 1)?.force_contiguous()?;
         let inputs = (keep >= Keep::LayerInputs).then_some(inputs);
-        Ok(Past { ids: ids.to_vec(), keys_values, last, inputs, insides })
+        Ok(Past { ids: ids.to_vec(), keys_values, last, inputs, insides, notes })
+    }
+
+    /// Whether the prompt was run with [`Past::noting`].
+    pub fn is_noted(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// What was noted.
+    ///
+    /// # Errors
+    /// The prompt was run without noting.
+    pub(crate) fn notes(&self) -> Result<&Notes> {
+        match &self.notes {
+            Some(notes) => Ok(notes),
+            None => candle_core::bail!("the prompt was read without noting what attention and hidden states need"),
+        }
+    }
+
+    /// Rotated keys and values `[P, 2 n_kv head_dim]` of every block.
+    pub(crate) fn keys_values(&self) -> &[Tensor] {
+        &self.keys_values
     }
 
     /// Whether this is the past of the prompt `ids` with at least what `keep` says.
@@ -80,9 +138,15 @@ impl Past {
         self.ids.is_empty()
     }
 
-    /// Runs the text's tokens `targets` `[T]` behind the prompt; `visit` is given every block's input, rows of the text
-    /// only. Returns the rows `[T, H]` of the last block's output that predict the targets.
-    fn run(&self, decoder: &Decoder, targets: &[u32], mut visit: impl FnMut(Tensor)) -> Result<Tensor> {
+    /// Runs the text's tokens `targets` `[T]` behind the prompt; `visit` is given the number of every block, its input, rows of
+    /// the text only, and what became of them in it. A text of one token has no rows and no visits. Returns the rows `[T, H]` of
+    /// the last block's output that predict the targets.
+    pub(crate) fn run(
+        &self,
+        decoder: &Decoder,
+        targets: &[u32],
+        mut visit: impl FnMut(usize, Tensor, &Passed<'_>) -> Result<()>,
+    ) -> Result<Tensor> {
         // the last token predicts nothing that is asked for
         let ids = &targets[..targets.len().saturating_sub(1)];
         if ids.is_empty() {
@@ -90,10 +154,10 @@ impl Past {
         }
         let rotary = decoder.rotary(self.len() + ids.len())?.rows(self.len(), ids.len())?;
         let mut x = decoder.embed(ids)?;
-        for (block, past) in decoder.blocks().iter().zip(&self.keys_values) {
-            let y = block.pass(&x, Some(past), &rotary)?.y;
-            visit(x);
-            x = y;
+        for (layer, (block, past)) in decoder.blocks().iter().zip(&self.keys_values).enumerate() {
+            let passed = block.pass(&x, Some(past), &rotary)?;
+            visit(layer, x, &passed)?;
+            x = passed.y;
         }
         Tensor::cat(&[&self.last, &x], 0)
     }
@@ -103,7 +167,7 @@ impl Past {
     /// # Errors
     /// A tensor operation failed.
     pub fn predicting_rows(&self, decoder: &Decoder, targets: &[u32]) -> Result<Tensor> {
-        self.run(decoder, targets, drop)
+        self.run(decoder, targets, |_, _, _| Ok(()))
     }
 
     /// As [`Past::predicting_rows`], and what gradients need of all `P + T - 1` visible rows.
@@ -111,12 +175,29 @@ impl Past {
     /// # Errors
     /// A tensor operation failed, or the prompt was run without [`Keep::LayerInputs`].
     pub fn layer_inputs(&self, decoder: &Decoder, targets: &[u32]) -> Result<(Tensor, LayerInputs<'_>)> {
-        let Some(prompt) = &self.inputs else {
-            candle_core::bail!("the prompt was run without keeping what gradients need");
-        };
-        let mut text = Vec::with_capacity(prompt.len());
-        let rows = self.run(decoder, targets, |x| text.push(x))?;
-        Ok((rows, LayerInputs { prompt, text, insides: &self.insides }))
+        let mut text = Vec::new();
+        let rows = self.run(decoder, targets, |_, x, _| {
+            text.push(x);
+            Ok(())
+        })?;
+        Ok((rows, self.layer_inputs_with(text)?))
+    }
+
+    /// What gradients need, from every block's input over the rows of a text that [`Past::run`] visited.
+    pub(crate) fn layer_inputs_with(&self, text: Vec<Tensor>) -> Result<LayerInputs<'_>> {
+        match &self.inputs {
+            Some(prompt) => Ok(LayerInputs { prompt, text, insides: &self.insides }),
+            None => candle_core::bail!("the prompt was run without keeping what gradients need"),
+        }
+    }
+}
+
+impl Notes {
+    /// Notes the embeddings, or a block's output, `x` `[P, H]`.
+    fn note_state(&mut self, x: &Tensor) -> Result<()> {
+        self.last.push(x.narrow(0, x.dim(0)? - 1, 1)?.force_contiguous()?);
+        self.means.push(ops::mean_of_rows(x)?);
+        Ok(())
     }
 }
 

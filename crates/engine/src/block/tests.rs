@@ -116,7 +116,8 @@ fn reference(config: &Config, tensors: &HashMap<String, Tensor>, x: &Tensor) -> 
     let group = Tensor::new(group, x.device())?;
     let (k, v) = (k.index_select(&group, 0)?, v.index_select(&group, 0)?);
     let scores = (q.matmul(&k.t()?.contiguous()?)? / (d as f64).sqrt())?;
-    let mask: Vec<f64> = (0..s * s).map(|i| if i % s > i / s { -1e9 } else { 0.0 }).collect();
+    let sees = |q: usize, k: usize| k <= q && config.sliding_window.is_none_or(|window| q - k < window);
+    let mask: Vec<f64> = (0..s * s).map(|i| if sees(i / s, i % s) { 0.0 } else { -1e9 }).collect();
     let scores = scores.broadcast_add(&Tensor::from_vec(mask, (s, s), x.device())?)?;
     let e = scores.broadcast_sub(&scores.max_keepdim(2)?.detach())?.exp()?;
     let p = e.broadcast_div(&e.sum_keepdim(2)?)?;
@@ -128,8 +129,8 @@ fn reference(config: &Config, tensors: &HashMap<String, Tensor>, x: &Tensor) -> 
     x + linear("mlp.down_proj", &activation)?
 }
 
-/// Every switch by itself, all and none.
-fn switches() -> [Config; 6] {
+/// Every switch by itself, all and none; two sliding windows, of which one is longer than a tile of attention (64).
+fn switches() -> [Config; 8] {
     [
         config(false, false, false, false),
         config(true, false, false, false),
@@ -137,6 +138,8 @@ fn switches() -> [Config; 6] {
         config(false, false, true, false),
         config(false, false, false, true),
         config(true, true, true, true),
+        Config { sliding_window: Some(7), ..config(false, false, false, false) },
+        Config { sliding_window: Some(66), ..config(true, true, true, true) },
     ]
 }
 

@@ -1,9 +1,10 @@
-//! Causal attention on the CPU, tile by tile over the causal half, and its vector-Jacobian product.
+//! Causal attention on the CPU, tile by tile over the causal half, and its vector-Jacobian product. Under a sliding window a
+//! tile's keys begin with the panel that holds the first key its first query sees; those before it are not worked out.
 //!
 //! Rows of `qkv` are `[q heads | k heads | v heads]`, so a head is a column range. Products are of [`Element`]s; probabilities,
 //! the softmax and its gradient are worked out in the accumulator's type.
 
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, ops::Range};
 
 use bytemuck::Pod;
 use candle_core::WithDType;
@@ -12,13 +13,26 @@ use rayon::prelude::*;
 use super::{
     HeadLayout, Real,
     cpu::{rotate_head, sum},
-    kernel::{Columns, Element, Left, Packed, Within, product_within},
+    kernel::{Columns, Element, Left, PANEL, Packed, Within, product_within},
     scratch::{Scratch, written},
     simd::vectorised,
 };
 
 /// Query rows handled at once: their scores against all earlier keys stay in the level-2 cache.
 const TILE: usize = 64;
+
+/// Where the keys of a tile begin whose first query sees those from `first` on: at a panel, which products of columns need.
+pub(super) fn first_of_tile(first: usize) -> usize {
+    first / PANEL * PANEL
+}
+
+/// Softmax of `scale * row` over the entries `seen`; the rest become zero.
+#[inline(always)]
+pub(super) fn softmax_within<T: Real>(row: &mut [T], seen: Range<usize>, scale: T) {
+    row[..seen.start].fill(T::default());
+    row[seen.end..].fill(T::default());
+    softmax(&mut row[seen], scale);
+}
 
 /// What all targets' gradients of one layer's attention share.
 #[derive(Debug)]
@@ -43,7 +57,7 @@ impl<E: Element> Kept<E> {
     }
 }
 
-/// Scaled dot-product attention with a causal mask.
+/// Scaled dot-product attention with a causal mask, and the window of `heads` if there is one.
 ///
 /// `qkv` is `[S, W]` with rotated queries and keys. Returns the heads' outputs `[S, n_heads * head_dim]` and, with
 /// `keep`, what [`attention_vjp`] needs.
@@ -66,26 +80,27 @@ pub(crate) fn attention<E: Element>(qkv: &[E::Real], heads: HeadLayout, keep: bo
             let mut kept = vec![E::Word::default(); if keep { s.div_ceil(E::PER_WORD) * s } else { 0 }];
             for start in (0..s).step_by(TILE) {
                 let end = (start + TILE).min(s);
-                let rows = end - start;
-                let p = &mut probabilities[..rows * end];
+                let first = first_of_tile(heads.visible(start).start);
+                let (rows, n_keys, before) = (end - start, end - first, start - first);
+                let p = &mut probabilities[..rows * n_keys];
                 let queries = Left::<E>::rows(&qkv[start * width + q..], rows, d, width);
-                product_within(&queries, keys.right().columns(0..end), p, end, false, Within::ResultUpTo(start));
+                let right = keys.right().columns(first..end);
+                product_within(&queries, right, p, n_keys, false, Within::ResultUpTo(before));
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (i, row) in p.chunks_exact_mut(end).enumerate() {
-                            let (seen, masked) = row.split_at_mut(start + i + 1);
-                            softmax(seen, scale);
-                            masked.fill(E::Real::default());
+                        for (i, row) in p.chunks_exact_mut(n_keys).enumerate() {
+                            let seen = heads.visible(start + i);
+                            softmax_within(row, seen.start - first..seen.end - first, scale);
                         }
                     },
                 );
                 if keep {
-                    E::put_column_words(p, end, &mut kept[start / E::PER_WORD * s..], s);
+                    E::put_column_words(p, n_keys, &mut kept[start / E::PER_WORD * s + first..], s);
                 }
-                let p = Left::<E>::rows(p, rows, end, end);
-                let out = &mut out[start * d..];
-                product_within(&p, values.part(0..end, d).right(), out, d, false, Within::LeftUpTo(start));
+                let p = Left::<E>::rows(p, rows, n_keys, n_keys);
+                let (right, out) = (values.part(first..end, d), &mut out[start * d..]);
+                product_within(&p, right.right(), out, d, false, Within::LeftUpTo(before));
             }
             (out, keep.then_some(kept))
         })
@@ -242,22 +257,26 @@ pub(crate) fn attention_vjp<E: Element>(
             }
             for start in (0..s).step_by(TILE) {
                 let end = (start + TILE).min(s);
-                let rows = end - start;
+                let first = first_of_tile(heads.visible(start).start);
+                let (rows, n_keys, before) = (end - start, end - first, start - first);
                 let d_o = d_out_rows.part(start..end, h * d..(h + 1) * d);
-                let ds = &mut ds[..rows * end];
-                product_within(&d_o, values.columns(0..end), ds, end, false, Within::ResultUpTo(start));
-                let p = (&kept.probabilities[h][start / E::PER_WORD * kept.s..], kept.s);
-                softmax_vjp::<E>(ds, end, p, &means[h * s + start..][..rows], |i| start + i + 1, scale);
+                let ds = &mut ds[..rows * n_keys];
+                product_within(&d_o, values.columns(first..end), ds, n_keys, false, Within::ResultUpTo(before));
+                let p = (&kept.probabilities[h][start / E::PER_WORD * kept.s + first..], kept.s);
+                // before the window the probabilities are zero, and with them these gradients
+                softmax_vjp::<E>(ds, n_keys, p, &means[h * s + start..][..rows], |i| before + i + 1, scale);
                 let d_queries = &mut d_queries[..rows * d];
-                let ds_rows = Left::<E>::rows(ds, rows, end, end);
-                let right = keys.part(0..end, d);
-                product_within(&ds_rows, right.right(), d_queries, d, false, Within::LeftUpTo(start));
+                let ds_rows = Left::<E>::rows(ds, rows, n_keys, n_keys);
+                let right = keys.part(first..end, d);
+                product_within(&ds_rows, right.right(), d_queries, d, false, Within::LeftUpTo(before));
                 let angles = angles.map(|angles| angles.map(|table| &table[start * d / 2..]));
                 put_rows(d_queries, d, &mut d_qkv[start * width..], (q, width), angles);
-                let (ds, right) = (Columns::<E>::new(ds, rows, end, end), queries.part(start..end, d));
-                product_within(&Left::transposed(&ds), right.right(), &mut d_keys, d, true, Within::LeftFrom(start));
-                let (p, right) = (probabilities.part(start..end, end), d_out_head.part(start..end, d));
-                product_within(&Left::transposed(&p), right.right(), &mut d_values, d, true, Within::LeftFrom(start));
+                let (ds, right) = (Columns::<E>::new(ds, rows, n_keys, n_keys), queries.part(start..end, d));
+                let (d_keys, d_values) = (&mut d_keys[first * d..], &mut d_values[first * d..]);
+                product_within(&Left::transposed(&ds), right.right(), d_keys, d, true, Within::LeftFrom(before));
+                let (seen, right) = (probabilities.at_column(first), d_out_head.part(start..end, d));
+                let p = seen.part(start..end, n_keys);
+                product_within(&Left::transposed(&p), right.right(), d_values, d, true, Within::LeftFrom(before));
             }
             if (h + 1) % heads.group() == 0 {
                 put_rows(&mut d_keys, d, d_qkv, (k, width), angles);

@@ -160,8 +160,20 @@ pub(super) fn attention_composed(
     shape: BiasedShape,
     keep: bool,
 ) -> Result<(Tensor, Option<Tensor>)> {
-    let (n_q, n_k, width) = (q.dim(0)?, kv.dim(0)?, shape.width());
-    let (k, v) = (by_head(&kv.narrow(1, 0, width)?, shape)?, by_head(&kv.narrow(1, width, width)?, shape)?);
+    let width = shape.width();
+    let p = probabilities_composed(q, &kv.narrow(1, 0, width)?, bias, shape)?;
+    Ok((rows_first(&p.matmul(&by_head(&kv.narrow(1, width, width)?, shape)?)?)?, keep.then_some(p)))
+}
+
+/// The probabilities `[heads, Q, K]` of queries `[Q, W]` over keys `[K, W]`.
+pub(super) fn probabilities_composed(
+    q: &Tensor,
+    k: &Tensor,
+    bias: Option<&Tensor>,
+    shape: BiasedShape,
+) -> Result<Tensor> {
+    let (n_q, n_k) = (q.dim(0)?, k.dim(0)?);
+    let k = by_head(k, shape)?;
     let mut scores = by_head(q, shape)?.matmul(&k.transpose(1, 2)?.contiguous()?)?.to_dtype(DType::F32)?;
     if let Some(bias) = bias {
         let at: Vec<u32> = (0..n_q).flat_map(|i| (0..n_k).map(move |j| (j + n_q - 1 - i) as u32)).collect();
@@ -174,8 +186,7 @@ pub(super) fn attention_composed(
         scores = scores.broadcast_add(&((mask - 1.0)? * 1e30)?)?;
     }
     let scores = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
-    let p = scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())?;
-    Ok((rows_first(&p.matmul(&v)?)?, keep.then_some(p)))
+    scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())
 }
 
 /// [`attention_vjp`] as a composition.

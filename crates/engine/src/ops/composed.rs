@@ -11,7 +11,10 @@ use candle_core::{D, DType, Result, Tensor};
 
 #[cfg(feature = "cuda")]
 use super::fused;
-use super::{Gate, HeadLayout};
+use super::{
+    Gate, HeadLayout,
+    groups::{KeyGroups, of_probabilities},
+};
 
 /// What norms and the softmax of tensors of `dtype` are worked out in.
 fn wide(dtype: DType) -> DType {
@@ -220,7 +223,8 @@ fn attention_to(qkv: &Tensor, keys_values: &Tensor, heads: HeadLayout, keep: boo
     let (mut out, mut kept) = (Vec::new(), Vec::new());
     for j in 0..heads.n_kv_heads {
         let Group { q, k, v } = Group::new(qkv, keys_values, heads, j)?;
-        let p = causal_softmax(&q.matmul(&k.t()?)?.reshape((group, s, n))?, (d as f64).sqrt().recip())?;
+        let scores = q.matmul(&k.t()?)?.reshape((group, s, n))?;
+        let p = causal_softmax(&scores, (d as f64).sqrt().recip(), heads)?;
         let o = p.reshape((group * s, n))?.matmul(&v)?.reshape((1, group, s, d))?;
         out.push(rows_of(&o)?.squeeze(0)?);
         if keep {
@@ -231,20 +235,46 @@ fn attention_to(qkv: &Tensor, keys_values: &Tensor, heads: HeadLayout, keep: boo
     Ok((Tensor::cat(&out, 1)?, probabilities))
 }
 
-/// Softmax of `scale * scores` `[heads, s, n]`, `s <= n`: row `i` over the first `n - s + i + 1` columns, zero behind them.
-fn causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor> {
-    #[cfg(feature = "cuda")]
-    if let Some(kernels) = fused::kernels(scores)? {
-        return kernels.causal_softmax(scores, scale);
-    }
-    plain_causal_softmax(scores, scale)
+/// See [`super::attention_by_group`]; `[n_heads, T, G]`, one key head's probabilities at a time.
+pub(super) fn attention_by_group(
+    queries: &Tensor,
+    keys_values: &Tensor,
+    heads: HeadLayout,
+    groups: KeyGroups<'_>,
+) -> Result<Tensor> {
+    let (s, n) = (queries.dim(0)?, keys_values.dim(0)?);
+    let membership = groups.membership(wide(queries.dtype()), queries.device())?;
+    let of_key_head = |j: usize| {
+        let Group { q, k, .. } = Group::new(queries, keys_values, heads, j)?;
+        let scores = q.matmul(&k.t()?)?.reshape((heads.group(), s, n))?;
+        of_probabilities(&causal_softmax(&scores, (heads.head_dim as f64).sqrt().recip(), heads)?, &membership)
+    };
+    Tensor::cat(&(0..heads.n_kv_heads).map(of_key_head).collect::<Result<Vec<_>>>()?, 0)
 }
 
-pub(super) fn plain_causal_softmax(scores: &Tensor, scale: f64) -> Result<Tensor> {
+/// Softmax of `scale * scores` `[heads, s, n]`, `s <= n`: row `i` over those of the first `n - s + i + 1` columns that are in
+/// the window, zero elsewhere.
+fn causal_softmax(scores: &Tensor, scale: f64, layout: HeadLayout) -> Result<Tensor> {
+    // the kernel knows no window
+    #[cfg(feature = "cuda")]
+    if let (None, Some(kernels)) = (layout.window, fused::kernels(scores)?) {
+        return kernels.causal_softmax(scores, scale);
+    }
+    plain_causal_softmax(scores, scale, layout.window)
+}
+
+pub(super) fn plain_causal_softmax(scores: &Tensor, scale: f64, window: Option<usize>) -> Result<Tensor> {
     let (_, s, n) = scores.dims3()?;
     let dtype = wide(scores.dtype());
+    let mut seen = Tensor::tril2(n, dtype, scores.device())?.narrow(0, n - s, s)?;
+    if let Some(window) = window.filter(|&window| window < n) {
+        // what a query that is `window` positions earlier sees is out of sight
+        let earlier = Tensor::tril2(n, dtype, scores.device())?.narrow(0, 0, n - window)?;
+        let none = Tensor::zeros((window, n), dtype, scores.device())?;
+        seen = (seen - Tensor::cat(&[&none, &earlier], 0)?.narrow(0, n - s, s)?)?;
+    }
     // exactly zero where masked: the mask is added as a large negative number before the maximum is taken
-    let mask = ((Tensor::tril2(n, dtype, scores.device())?.narrow(0, n - s, s)? - 1.0)? * 1e30)?;
+    let mask = ((seen - 1.0)? * 1e30)?;
     let masked = (scores.to_dtype(dtype)? * scale)?.broadcast_add(&mask)?;
     let p = if dtype == DType::F64 {
         let e = masked.broadcast_sub(&masked.max_keepdim(D::Minus1)?)?.exp()?;

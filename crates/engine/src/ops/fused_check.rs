@@ -39,10 +39,10 @@ fn compare(device: &Device) -> Result<()> {
         agree("rms_norm_vjp of heads", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, None)?)?;
 
         let behind = noise(&[n, s - 30, s])?;
-        let want = composed::plain_causal_softmax(&behind, scale)?;
+        let want = composed::plain_causal_softmax(&behind, scale, None)?;
         agree("causal_softmax behind a past", &Kernels.causal_softmax(&behind, scale)?, &want)?;
         let scores = noise(&[n, s, s])?;
-        let p = composed::plain_causal_softmax(&scores, scale)?;
+        let p = composed::plain_causal_softmax(&scores, scale, None)?;
         agree("causal_softmax", &Kernels.causal_softmax(&scores, scale)?, &p)?;
         let (v, d_o) = (noise(&[n, s, d])?, noise(&[b, n, s, d])?);
         let values = v.transpose(1, 2)?.unsqueeze(0)?.expand((b, n, d, s))?.contiguous()?;

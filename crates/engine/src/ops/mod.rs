@@ -7,7 +7,9 @@
 //!
 //! Letters: `S` rows of the sequence, `B` targets in a chunk, `s <= S` rows that the chunk's targets can see, `H` width.
 
-use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor};
+use std::ops::Range;
+
+use candle_core::{CpuStorage, DType, Device, Result, Storage, StorageRef, Tensor, WithDType};
 
 mod attention;
 mod biased;
@@ -17,6 +19,7 @@ mod cpu;
 mod fused;
 #[cfg(feature = "cuda")]
 mod fused_check;
+mod groups;
 mod kernel;
 mod mlp;
 mod past;
@@ -24,6 +27,7 @@ mod scratch;
 mod simd;
 mod weight;
 
+pub use groups::KeyGroups;
 pub(crate) use kernel::BLOCK_ROWS;
 use kernel::Bf16;
 pub use kernel::has_bf16_products;
@@ -33,7 +37,7 @@ use weight::Held;
 pub(crate) use weight::TABLE_ROWS;
 pub use weight::{Precision, Weight};
 
-/// How the columns of a `[.., W]` query-key-value row are divided into heads: `[q … | k … | v …]`.
+/// How the columns of a `[.., W]` query-key-value row are divided into heads, `[q … | k … | v …]`, and how far back a query sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLayout {
     /// Query heads.
@@ -42,6 +46,9 @@ pub struct HeadLayout {
     pub n_kv_heads: usize,
     /// Width of a head.
     pub head_dim: usize,
+    /// Keys that a query sees under the causal mask, its own among them: those at `0 <= q - k < window` (Beltagy et al. 2020,
+    /// arXiv:2004.05150; Mistral). All up to its own where absent.
+    pub window: Option<usize>,
 }
 
 impl HeadLayout {
@@ -63,6 +70,12 @@ impl HeadLayout {
     /// Query heads that share a key head.
     fn group(self) -> usize {
         self.n_heads / self.n_kv_heads
+    }
+
+    /// The keys that the query at `position` sees.
+    fn visible(self, position: usize) -> Range<usize> {
+        let end = position + 1;
+        self.window.map_or(0, |window| end.saturating_sub(window))..end
     }
 
     /// First columns of the query, key and value of query head `h`.
@@ -470,7 +483,7 @@ impl Attention {
     }
 }
 
-/// What the gradient of [`attention`] needs; probabilities `[n_heads, S, S]` are zero above the diagonal.
+/// What the gradient of [`attention`] needs; probabilities `[n_heads, S, S]` are zero where a query does not see a key.
 #[derive(Debug)]
 enum Kept {
     Probabilities(Tensor),
@@ -479,8 +492,9 @@ enum Kept {
     Bf16(attention::Kept<Bf16>),
 }
 
-/// Scaled dot-product attention under a causal mask over rotated rows `qkv` `[S, W]`; keys and values are shared by
-/// groups of query heads (Ainslie et al. 2023, arXiv:2305.13245). `keep` keeps what [`attention_vjp`] needs.
+/// Scaled dot-product attention under a causal mask, and within the window of `heads` if it has one, over rotated rows `qkv`
+/// `[S, W]`; keys and values are shared by groups of query heads (Ainslie et al. 2023, arXiv:2305.13245). `keep` keeps what
+/// [`attention_vjp`] needs.
 pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precision) -> Result<Attention> {
     macro_rules! kernel {
         ($element:ty, $kept:path) => {{
@@ -515,6 +529,54 @@ pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision
         (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
         _ => composed::attention_after(qkv, past, heads),
     }
+}
+
+/// Probabilities of [`attention`] added up over groups of keys, `[n_heads, T, G]`: of rotated query rows `queries`
+/// `[T, n_heads * head_dim]`, which are the last of the `K` positions whose keys are in `keys_values` `[K, 2 * n_kv_heads *
+/// head_dim]`, rows `[k … | v …]`. A row's sums add up to 1.
+///
+/// # Errors
+/// The groups are not those of `K` keys, there are more queries than keys, or a tensor operation failed.
+pub fn attention_by_group(
+    queries: &Tensor,
+    keys_values: &Tensor,
+    heads: HeadLayout,
+    groups: KeyGroups<'_>,
+    precision: Precision,
+) -> Result<Vec<f64>> {
+    let (n_rows, n_keys) = (queries.dim(0)?, keys_values.dim(0)?);
+    groups.check(n_keys)?;
+    let Some(before) = n_keys.checked_sub(n_rows) else {
+        candle_core::bail!("{n_rows} queries over {n_keys} keys: their own are not among them");
+    };
+    macro_rules! kernel {
+        ($element:ty) => {{
+            let (qs, ks) = (Host::new(queries)?, Host::new(keys_values)?);
+            let look = groups::Look {
+                queries: qs.slice()?,
+                query_width: heads.n_heads * heads.head_dim,
+                keys: ks.slice()?,
+                key_width: heads.past_width(),
+                n_heads: heads.n_heads,
+                per_key_head: heads.group(),
+                head_dim: heads.head_dim,
+                scale: WithDType::from_f64(1.0 / (heads.head_dim as f64).sqrt()),
+                bias: None,
+            };
+            Ok(groups::by_group::<$element>(&look, |row| heads.visible(before + row), groups))
+        }};
+    }
+    match (has_kernels(queries), queries.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64),
+        (true, DType::F32, Precision::Full) => kernel!(f32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        _ => groups::to_host(&composed::attention_by_group(queries, keys_values, heads, groups)?),
+    }
+}
+
+/// The mean over rows `[S, H]`, added up in f64 on the host; H values.
+pub fn mean_of_rows(x: &Tensor) -> Result<Vec<f64>> {
+    x.to_device(&Device::Cpu)?.to_dtype(DType::F64)?.mean(0)?.to_vec1()
 }
 
 /// Gradient of [`attention`] with respect to its rows: `d_out` `[B, s, n_heads * head_dim]` to `[B, s, W]`. With `angles`, the
@@ -604,6 +666,51 @@ pub fn biased_attention(
         _ => {
             let (out, probabilities) = biased::attention_composed(q, kv, bias, shape, keep)?;
             Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
+        }
+    }
+}
+
+/// Probabilities of [`biased_attention`] added up over groups of keys, `[n_heads, Q, G]`. A row's sums add up to 1.
+///
+/// # Errors
+/// The groups are not those of `K` keys, or a tensor operation failed.
+pub fn biased_attention_by_group(
+    q: &Tensor,
+    kv: &Tensor,
+    bias: Option<&Tensor>,
+    shape: BiasedShape,
+    groups: KeyGroups<'_>,
+    precision: Precision,
+) -> Result<Vec<f64>> {
+    let n_keys = kv.dim(0)?;
+    groups.check(n_keys)?;
+    macro_rules! kernel {
+        ($element:ty) => {{
+            let (qs, ks) = (Host::new(q)?, Host::new(kv)?);
+            let bias = bias.map(Host::new).transpose()?;
+            let look = groups::Look {
+                queries: qs.slice()?,
+                query_width: shape.width(),
+                keys: ks.slice()?,
+                key_width: 2 * shape.width(),
+                n_heads: shape.n_heads,
+                per_key_head: 1,
+                head_dim: shape.head_dim,
+                scale: WithDType::from_f64(1.0),
+                bias: bias.as_ref().map(Host::slice).transpose()?,
+            };
+            Ok(groups::by_group::<$element>(&look, |row| 0..shape.visible(row + 1, n_keys), groups))
+        }};
+    }
+    match (has_kernels(q), q.dtype(), precision) {
+        (true, DType::F64, _) => kernel!(f64),
+        (true, DType::F32, Precision::Full) => kernel!(f32),
+        (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        _ => {
+            let k = kv.narrow(1, 0, shape.width())?;
+            let p = biased::probabilities_composed(q, &k, bias, shape)?;
+            let membership = groups.membership(DType::F32, q.device())?;
+            groups::to_host(&groups::of_probabilities(&p, &membership)?)
         }
     }
 }

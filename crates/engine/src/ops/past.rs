@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{
     HeadLayout,
-    attention::softmax,
+    attention::{first_of_tile, softmax_within},
     kernel::{Columns, Element, Left, Packed, product},
     simd::vectorised,
 };
@@ -16,7 +16,8 @@ const TILE: usize = 64;
 /// As [`super::attention`] on the CPU, for rows `qkv` `[R, W]` behind `past` `[P, 2 * n_kv_heads * head_dim]`, rows
 /// `[k … | v …]`; returns `[R, n_heads * head_dim]`.
 ///
-/// Past and own keys are two products side by side, so rows are not put together.
+/// Past and own keys are two products side by side, so rows are not put together. Under a window either begins with the panel
+/// that holds the first key the tile's first query sees, and the past may be out of sight.
 pub(super) fn attention_after<E: Element>(qkv: &[E::Real], past: &[E::Real], heads: HeadLayout) -> Vec<E::Real> {
     let (width, past_width, d) = (heads.width(), heads.past_width(), heads.head_dim);
     let (n_rows, n_past) = (qkv.len() / width, past.len() / past_width);
@@ -41,23 +42,31 @@ pub(super) fn attention_after<E: Element>(qkv: &[E::Real], past: &[E::Real], hea
             for start in (0..n_rows).step_by(TILE) {
                 let end = (start + TILE).min(n_rows);
                 let rows = end - start;
+                let seen_by_first = heads.visible(n_past + start).start;
+                let sees_past = seen_by_first < n_past;
+                let (past, own) = (first_of_tile(seen_by_first), first_of_tile(seen_by_first.saturating_sub(n_past)));
                 let queries = Left::<E>::rows(&qkv[start * width + q..], rows, d, width);
-                product(&queries, past_keys.right(), &mut p, n_keys, false);
-                product(&queries, own_keys.right().columns(0..end), &mut p[n_past..], n_keys, false);
+                if sees_past {
+                    product(&queries, past_keys.right().columns(past..n_past), &mut p[past..], n_keys, false);
+                }
+                product(&queries, own_keys.right().columns(own..end), &mut p[n_past + own..], n_keys, false);
+                let first = if sees_past { past } else { n_past + own };
                 vectorised(
                     #[inline(always)]
                     || {
                         for (i, row) in p.chunks_mut(n_keys).take(rows).enumerate() {
-                            let visible = n_past + start + i + 1;
-                            softmax(&mut row[..visible], scale);
-                            row[visible..n_past + end].fill(E::Real::default());
+                            let seen = heads.visible(n_past + start + i);
+                            softmax_within(&mut row[first..n_past + end], seen.start - first..seen.end - first, scale);
                         }
                     },
                 );
                 let to = &mut out[start * d..];
-                product(&Left::<E>::rows(&p, rows, n_past, n_keys), past_values.right(), to, d, false);
-                let own = Left::<E>::rows(&p[n_past..], rows, end, n_keys);
-                product(&own, own_values.part(0..end, d).right(), to, d, true);
+                if sees_past {
+                    let left = Left::<E>::rows(&p[past..], rows, n_past - past, n_keys);
+                    product(&left, past_values.part(past..n_past, d).right(), to, d, false);
+                }
+                let left = Left::<E>::rows(&p[n_past + own..], rows, end - own, n_keys);
+                product(&left, own_values.part(own..end, d).right(), to, d, sees_past);
             }
             out
         })

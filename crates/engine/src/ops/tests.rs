@@ -56,9 +56,18 @@ fn mlp(x: &Tensor, [down, gate, up]: &[Weight; 3]) -> Result<(Tensor, MlpGradien
 }
 
 /// Grouped queries (three to a key), a head width that fills no vector register, rows of 140 columns.
-const HEADS: HeadLayout = HeadLayout { n_heads: 6, n_kv_heads: 2, head_dim: 14 };
+const HEADS: HeadLayout = HeadLayout { n_heads: 6, n_kv_heads: 2, head_dim: 14, window: None };
 /// One key head for each query head, wider than a register.
-const UNGROUPED: HeadLayout = HeadLayout { n_heads: 2, n_kv_heads: 2, head_dim: 34 };
+const UNGROUPED: HeadLayout = HeadLayout { n_heads: 2, n_kv_heads: 2, head_dim: 34, window: None };
+/// Windows that end inside a tile and behind one, on either side of the borders of tiles and panels (64), that hold one key,
+/// and that are longer than a sequence.
+const WINDOWS: [usize; 7] = [1, 12, 63, 64, 65, 100, 500];
+
+/// Every layout of attention, without a window and with each.
+fn layouts() -> impl Iterator<Item = HeadLayout> {
+    let windowed = WINDOWS.into_iter().map(|window| HeadLayout { window: Some(window), ..HEADS });
+    [HEADS, UNGROUPED].into_iter().chain(windowed)
+}
 /// Rows of the sequence, targets, and how many rows the targets see.
 const SIZES: [(usize, usize, usize); 4] = [(70, 1, 70), (131, 2, 131), (97, 3, 66), (97, 2, 1)];
 
@@ -299,7 +308,7 @@ fn rope_gradient_and_inverse() {
 /// A quarter turn takes (a, b) to (-b, a): element `i` is paired with `i + d/2`, values stay.
 #[test]
 fn rope_by_hand() {
-    let heads = HeadLayout { n_heads: 1, n_kv_heads: 1, head_dim: 4 };
+    let heads = HeadLayout { n_heads: 1, n_kv_heads: 1, head_dim: 4, window: None };
     let x = Tensor::from_vec((1..=12).map(f64::from).collect(), (1, 12), &Device::Cpu).unwrap();
     let turn = |v: f64, w: f64| Tensor::new(&[[v, w]], &Device::Cpu).unwrap();
     // the first pair turns by 90 degrees, the second not at all
@@ -353,9 +362,10 @@ fn reference_attention(qkv: &Tensor, heads: HeadLayout) -> (Vec<f64>, Vec<f64>) 
                 let product: f64 = (0..d).map(|e| x[i * width + h * d + e] * x[j * width + key + e]).sum();
                 product / (d as f64).sqrt()
             };
-            let weights: Vec<f64> = (0..=i).map(|j| score(j).exp()).collect();
+            let seen = heads.window.map_or(0, |window| (i + 1).saturating_sub(window))..=i;
+            let weights: Vec<f64> = seen.clone().map(|j| score(j).exp()).collect();
             let total: f64 = weights.iter().sum();
-            for (j, weight) in weights.iter().enumerate() {
+            for (j, weight) in seen.zip(&weights) {
                 probabilities[(h * s + i) * s + j] = weight / total;
                 for e in 0..d {
                     out[(i * heads.n_heads + h) * d + e] += weight / total * x[j * width + value + e];
@@ -368,7 +378,7 @@ fn reference_attention(qkv: &Tensor, heads: HeadLayout) -> (Vec<f64>, Vec<f64>) 
 
 #[test]
 fn attention_matches_its_definition() {
-    for heads in [HEADS, UNGROUPED] {
+    for heads in layouts() {
         for s in [1, 63, 64, 65, 131] {
             let qkv = noise(&[s, heads.width()], 1, 1.0);
             let (out, probabilities) = reference_attention(&qkv, heads);
@@ -380,7 +390,7 @@ fn attention_matches_its_definition() {
             assert_eq!(kept.len(), probabilities.len());
             for (i, (g, w)) in kept.iter().zip(&probabilities).enumerate() {
                 assert!((g - w).abs() < 1e-14, "probability {i}: got {g}, want {w}");
-                assert!(i % s <= i / s % s || *g == 0.0, "probability {i} lies above the diagonal");
+                assert!(*w != 0.0 || *g == 0.0, "probability {i} is of a key out of sight");
             }
         }
     }
@@ -389,7 +399,7 @@ fn attention_matches_its_definition() {
 /// Rows behind a past get what they get in one piece, whichever side of a tile the border is on.
 #[test]
 fn attention_after_a_past_is_the_last_rows_of_attention() {
-    for heads in [HEADS, UNGROUPED] {
+    for heads in layouts() {
         for (n_past, n_rows) in [(1, 70), (70, 1), (64, 64), (33, 98), (131, 5)] {
             let qkv = noise(&[n_past + n_rows, heads.width()], 3, 1.0);
             let whole = attention(&qkv, heads, false).unwrap().out.narrow(0, n_past, n_rows).unwrap();
@@ -410,9 +420,57 @@ fn attention_after_a_past_is_the_last_rows_of_attention() {
     }
 }
 
+/// Some group for every key; the last of five is empty.
+fn groups(n_keys: usize) -> Vec<u8> {
+    (0..n_keys).map(|k| ((k / 5 + k * k / 7) % 4) as u8).collect()
+}
+
+/// Sums of written-out probabilities, of all rows and of the last few, in f64; the rows of a group add up to 1.
+#[test]
+fn attention_by_group_is_the_sum_of_its_probabilities() {
+    for heads in layouts() {
+        for (s, n_rows) in [(1, 1), (65, 65), (131, 70), (131, 3)] {
+            let qkv = noise(&[s, heads.width()], 1, 1.0);
+            let probabilities = reference_attention(&qkv, heads).1;
+            let width = heads.width() - heads.past_width();
+            let queries = qkv.narrow(0, s - n_rows, n_rows).unwrap().narrow(1, 0, width).unwrap().contiguous().unwrap();
+            let keys = qkv.narrow(1, width, heads.past_width()).unwrap().contiguous().unwrap();
+            let of_key = groups(s);
+            let groups = KeyGroups { of_key: &of_key, n_groups: 5 };
+            let got = attention_by_group(&queries, &keys, heads, groups, Precision::Full).unwrap();
+            assert_eq!(got.len(), heads.n_heads * n_rows * 5);
+            for (row, got) in got.chunks_exact(5).enumerate() {
+                let at = (row / n_rows * s + s - n_rows + row % n_rows) * s;
+                let mut want = [0.0; 5];
+                (0..s).for_each(|k| want[usize::from(of_key[k])] += probabilities[at + k]);
+                for (g, w) in got.iter().zip(want) {
+                    assert!((g - w).abs() < 1e-13, "{heads:?} {s} {n_rows}, row {row}: got {got:?}, want {want:?}");
+                }
+                assert!((got.iter().sum::<f64>() - 1.0).abs() < 1e-13);
+            }
+        }
+    }
+    let (qkv, keys) = (noise(&[2, 84], 1, 1.0), noise(&[3, HEADS.past_width()], 2, 1.0));
+    let run = |of_key: &[u8], n_groups| {
+        attention_by_group(&qkv, &keys, HEADS, KeyGroups { of_key, n_groups }, Precision::Full)
+    };
+    assert!(run(&[0, 1, 1], 2).is_ok());
+    assert!(run(&[0, 1], 2).is_err() && run(&[0, 2, 1], 2).is_err() && run(&[0; 3], 0).is_err());
+    assert!(
+        attention_by_group(
+            &noise(&[4, 84], 1, 1.0),
+            &keys,
+            HEADS,
+            KeyGroups { of_key: &[0; 3], n_groups: 1 },
+            Precision::Full
+        )
+        .is_err()
+    );
+}
+
 #[test]
 fn attention_gradient() {
-    for heads in [HEADS, UNGROUPED] {
+    for heads in layouts() {
         for (s, b, seen) in SIZES {
             let qkv = noise(&[s, heads.width()], 1, 1.5);
             let forward = attention(&qkv, heads, true).unwrap();
@@ -494,7 +552,7 @@ fn compositions_agree_with_the_kernels() {
         near("gated mlp", Ok(got.0), Ok(want.0));
         near("gated mlp vjp", got.1.vjp(&dy, 0), want.1.vjp(&dy, 0));
 
-        for heads in [HEADS, UNGROUPED] {
+        for heads in layouts() {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.5));
             let (cos, sin) = angles(s, heads);
             let (cos, sin) = (f32s(&cos), f32s(&sin));
@@ -618,7 +676,7 @@ fn bf16_products_stay_close() {
         let (got, want) = (mlp(&x, &rounded).unwrap(), mlp(&x, &full).unwrap());
         near("gated mlp", &got.0, &want.0);
         near("gated mlp vjp", &got.1.vjp(&dy, 0).unwrap(), &want.1.vjp(&dy, 0).unwrap());
-        for heads in [HEADS, UNGROUPED] {
+        for heads in layouts() {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.0));
             let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 9, 1.0));
             let got = super::attention(&qkv, heads, true, Precision::Bf16).unwrap();
@@ -681,6 +739,10 @@ mod biased_attention_tests {
         for (n_q, n_k, _, _, causal) in SIZES {
             let (q, kv, bias) = inputs(n_q, n_k);
             let out = values(&run(&q, &kv, Some(&bias), causal).unwrap().out);
+            let of_key = groups(n_k);
+            let by_group = KeyGroups { of_key: &of_key, n_groups: 5 };
+            let sums =
+                biased_attention_by_group(&q, &kv, Some(&bias), shape(causal), by_group, Precision::Full).unwrap();
             let (q, kv, bias) = (values(&q), values(&kv), values(&bias));
             for (h, i, c) in [(0, 0, 0), (2, n_q - 1, 13), (1, n_q / 2, 5)] {
                 let visible = if causal { i + 1 } else { n_k };
@@ -696,6 +758,15 @@ mod biased_attention_tests {
                 let want = mixed / weights.iter().sum::<f64>();
                 let got = out[i * WIDTH + h * 14 + c];
                 assert!((got - want).abs() < 1e-13, "{n_q} {n_k} {causal} head {h} row {i}: {got}, want {want}");
+                let mut want = [0.0; 5];
+                let total: f64 = weights.iter().sum();
+                weights.iter().zip(&of_key).for_each(|(w, &group)| want[usize::from(group)] += w / total);
+                for (got, want) in sums[(h * n_q + i) * 5..][..5].iter().zip(want) {
+                    assert!(
+                        (got - want).abs() < 1e-13,
+                        "{n_q} {n_k} {causal} head {h} row {i} by group: {got}, {want}"
+                    );
+                }
             }
         }
     }

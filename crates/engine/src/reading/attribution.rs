@@ -11,6 +11,7 @@
 
 mod encoder_decoder;
 
+pub(super) use encoder_decoder::attribute_scored as attribute_scored_text;
 pub use encoder_decoder::attribute_text;
 
 use candle_core::{Result, Tensor};
@@ -75,7 +76,7 @@ impl Matrix {
 
 impl AttributedFn {
     /// What is differentiated.
-    fn seed(self) -> Seed {
+    pub(super) fn seed(self) -> Seed {
         match self {
             AttributedFn::Logit => Seed::Logit,
             AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,
@@ -164,13 +165,25 @@ pub fn attribute_after(
     attributed_fn: AttributedFn,
     plan: &Plan,
 ) -> Result<Attribution> {
-    let (n_prompt, n_targets) = (past.len(), targets.len());
+    let (hidden, inputs) = past.layer_inputs(decoder, targets)?;
+    let scored = step_scores_and_seeds(decoder.head(), &hidden, targets, attributed_fn.seed())?;
+    attribute_scored(decoder, (past.len(), inputs), scored, attributed_fn, plan)
+}
+
+/// The second half of [`attribute_after`]: from the inputs of the blocks behind a prompt of so many tokens, and from the text's
+/// scores and seeds.
+pub(super) fn attribute_scored(
+    decoder: &Decoder,
+    (n_prompt, inputs): (usize, LayerInputs<'_>),
+    (scores, seeds): (StepScores, Tensor),
+    attributed_fn: AttributedFn,
+    plan: &Plan,
+) -> Result<Attribution> {
+    let n_targets = scores.len();
     if plan.keeps_transposed {
         decoder.keep_transposed();
     }
     let rotary = decoder.rotary(n_prompt + n_targets - 1)?;
-    let (hidden, inputs) = past.layer_inputs(decoder, targets)?;
-    let (scores, seeds) = step_scores_and_seeds(decoder.head(), &hidden, targets, attributed_fn.seed())?;
     let sample = Sample { decoder, inputs, rotary, seeds, n_prompt };
     let mut columns = Vec::with_capacity(n_targets);
     let per_sweep = plan.targets_per_sweep.max(1);

@@ -206,7 +206,8 @@ pub fn step_scores_and_seeds(
     Ok((scores, Tensor::cat(&seeds, 0)?))
 }
 
-fn score(
+/// Scores the tokens; with `seed` also its gradients, a tensor for every few rows, and with `ranks` how the tokens stand.
+pub(super) fn score(
     head: &Head,
     hidden: &Tensor,
     targets: &[u32],

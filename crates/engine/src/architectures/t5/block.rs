@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::config::{FeedForwardKind, T5Config};
-use crate::ops::{self, Attention, BiasedShape, Gate, MlpGradient, NormAt, Precision, Weight};
+use crate::ops::{self, Attention, BiasedShape, Gate, KeyGroups, MlpGradient, NormAt, Precision, Weight};
 
 /// `x + o(attention(q(norm(x)), kv(norm(x) or a memory)))`.
 #[derive(Debug)]
@@ -70,6 +70,17 @@ impl AttentionLayer {
 
     fn forward(&self, x: &Tensor, over: Over<'_>) -> Result<Tensor> {
         self.output.linear_onto(x, &self.attend(x, over, false)?.2.out, None)
+    }
+
+    /// As [`Self::forward`], and the attention added up over groups of keys, `[heads, S, G]`.
+    fn forward_by_group(&self, x: &Tensor, over: Over<'_>, groups: KeyGroups<'_>) -> Result<(Tensor, Vec<f64>)> {
+        let (q, kv, attention) = self.attend(x, over, false)?;
+        let bias = match over {
+            Over::Itself(bias) => Some(bias),
+            Over::Memory(_) => None,
+        };
+        let sums = ops::biased_attention_by_group(&q, &kv, bias, self.shape, groups, self.precision)?;
+        Ok((self.output.linear_onto(x, &attention.out, None)?, sums))
     }
 
     /// What gradients at `x` need, and the layer's output there.
@@ -273,6 +284,23 @@ impl DecoderBlock {
     pub fn forward(&self, x: &Tensor, bias: &Tensor, memory: &Tensor) -> Result<Tensor> {
         let x = self.attention.forward(x, Over::Itself(bias))?;
         self.feed_forward.forward(&self.cross.forward(&x, Over::Memory(memory))?)
+    }
+
+    /// As [`Self::forward`], and its attention added up over groups of keys: `[heads, S, G]` over the decoder's own rows, whose
+    /// groups are `own`, and over the encoder's, whose groups are `source`.
+    ///
+    /// # Errors
+    /// As [`ops::biased_attention_by_group`].
+    pub fn forward_by_group(
+        &self,
+        x: &Tensor,
+        bias: &Tensor,
+        memory: &Tensor,
+        [own, source]: [KeyGroups<'_>; 2],
+    ) -> Result<(Tensor, [Vec<f64>; 2])> {
+        let (x, of_own) = self.attention.forward_by_group(x, Over::Itself(bias), own)?;
+        let (x, of_source) = self.cross.forward_by_group(&x, Over::Memory(memory), source)?;
+        Ok((self.feed_forward.forward(&x)?, [of_own, of_source]))
     }
 
     /// Runs the block at `x` and keeps what gradients at this point need.

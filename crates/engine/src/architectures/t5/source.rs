@@ -5,8 +5,8 @@
 
 use candle_core::{Result, Tensor};
 
-use super::T5;
-use crate::past::Keep;
+use super::{T5, block::DecoderBlock};
+use crate::{ops, past::Keep};
 
 /// N source rows that went through the encoder.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Source {
     memories: Vec<Tensor>,
     /// Every encoder block's input `[N, H]`, and the last one's output.
     rows: Option<Vec<Tensor>>,
+    /// The mean `[H]` over the rows of the embeddings and of every encoder block's output, if it was noted.
+    means: Option<Vec<Vec<f64>>>,
 }
 
 impl Source {
@@ -24,20 +26,55 @@ impl Source {
     /// # Errors
     /// A tensor operation failed.
     pub fn new(model: &T5, ids: &[u32], keep: Keep) -> Result<Self> {
+        Self::read(model, ids, keep, false)
+    }
+
+    /// As [`Source::new`], and notes what readings of hidden states need of the source's rows.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn noting(model: &T5, ids: &[u32], keep: Keep) -> Result<Self> {
+        Self::read(model, ids, keep, true)
+    }
+
+    fn read(model: &T5, ids: &[u32], keep: Keep, noting: bool) -> Result<Self> {
+        let mut means = noting.then(Vec::new);
         let bias = model.encoder_bias(ids.len())?;
         let mut rows = Vec::new();
         let mut x = model.head().embed(ids)?;
         for block in model.encoder() {
             let y = block.forward(&x, &bias)?;
+            if let Some(means) = &mut means {
+                means.push(ops::mean_of_rows(&x)?);
+            }
             if keep >= Keep::LayerInputs {
                 rows.push(x);
             }
             x = y;
         }
+        if let Some(means) = &mut means {
+            means.push(ops::mean_of_rows(&x)?);
+        }
         let encoded = model.encoded(&x)?;
         let memories = model.decoder().iter().map(|block| block.memory(&encoded)).collect::<Result<_>>()?;
         rows.push(x);
-        Ok(Source { ids: ids.to_vec(), memories, rows: (keep >= Keep::LayerInputs).then_some(rows) })
+        Ok(Source { ids: ids.to_vec(), memories, rows: (keep >= Keep::LayerInputs).then_some(rows), means })
+    }
+
+    /// Whether the source was run with [`Source::noting`].
+    pub fn is_noted(&self) -> bool {
+        self.means.is_some()
+    }
+
+    /// The means that were noted, `L + 1` of them.
+    ///
+    /// # Errors
+    /// The source was run without noting.
+    pub(crate) fn means(&self) -> Result<&[Vec<f64>]> {
+        match &self.means {
+            Some(means) => Ok(means),
+            None => candle_core::bail!("the source was read without noting what hidden states need"),
+        }
     }
 
     /// Whether this is the run of the source `ids` with at least what `keep` says.
@@ -77,10 +114,21 @@ impl Source {
     /// # Errors
     /// A tensor operation failed.
     pub fn decode(&self, model: &T5, targets: &[u32]) -> Result<Vec<Tensor>> {
+        self.decode_by(model, targets, |_, block, [x, bias, memory]| block.forward(x, bias, memory))
+    }
+
+    /// As [`Source::decode`], with every block's output from `forward`, which is given the block's number, the block, its input,
+    /// the biases and its memory.
+    pub(crate) fn decode_by(
+        &self,
+        model: &T5,
+        targets: &[u32],
+        mut forward: impl FnMut(usize, &DecoderBlock, [&Tensor; 3]) -> Result<Tensor>,
+    ) -> Result<Vec<Tensor>> {
         let bias = model.decoder_bias(targets.len())?;
         let mut rows = vec![model.head().embed(&model.decoder_ids(targets))?];
-        for (block, memory) in model.decoder().iter().zip(&self.memories) {
-            rows.push(block.forward(&rows[rows.len() - 1], &bias, memory)?);
+        for (layer, (block, memory)) in model.decoder().iter().zip(&self.memories).enumerate() {
+            rows.push(forward(layer, block, [&rows[layer], &bias, memory])?);
         }
         Ok(rows)
     }

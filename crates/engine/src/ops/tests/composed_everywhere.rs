@@ -64,6 +64,23 @@ fn every_operation(
     put("probabilities", Ok(forward.probabilities().unwrap()));
     let past = random(&[29, heads.past_width()], 18, 1.5);
     put("attention_after", attention_after(&qkv, &past, heads, Precision::Full));
+    let of_key = groups(s + 29);
+    let [of_all, of_past] = [&of_key[..], &of_key[..29]].map(|of_key| KeyGroups { of_key, n_groups: 5 });
+    let queries = qkv.narrow(1, 0, heads.n_heads * heads.head_dim).unwrap().contiguous().unwrap();
+    let keys = random(&[s + 29, heads.past_width()], 19, 1.5);
+    let sums = |values: Result<Vec<f64>>| Tensor::new(values.unwrap(), &Device::Cpu);
+    put("by group", sums(attention_by_group(&queries, &keys, heads, of_all, Precision::Full)));
+    // the composition of attention with a bias works its softmax out in f32, for f64 too
+    if rounding != DType::F64 {
+        let shape = BiasedShape { n_heads: heads.n_heads, head_dim: heads.head_dim, causal: false };
+        let memory = random(&[29, 2 * shape.width()], 20, 0.7);
+        let over_memory = biased_attention_by_group(&queries, &memory, None, shape, of_past, Precision::Full);
+        put("biased by group", sums(over_memory));
+        let (own, bias) = (random(&[s, 2 * shape.width()], 21, 0.7), random(&[shape.n_heads, 2 * s - 1], 22, 1.0));
+        let (masked, of_own) = (BiasedShape { causal: true, ..shape }, KeyGroups { of_key: &of_key[..s], n_groups: 5 });
+        let own = biased_attention_by_group(&queries, &own, Some(&bias), masked, of_own, Precision::Full);
+        put("masked by group", sums(own));
+    }
     let d_out = random(&[b, seen, heads.n_heads * heads.head_dim], 14, 1.0);
     put("attention_vjp", attention_vjp(&qkv, &forward, heads, &d_out, None));
 
@@ -80,14 +97,16 @@ fn composed_only<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 }
 
 fn compare(dtype: DType, bound: f64) {
-    for heads in [HEADS, UNGROUPED] {
+    let windowed = HeadLayout { window: Some(40), ..HEADS };
+    for heads in [HEADS, UNGROUPED, windowed] {
         for size in SIZES {
             let got = composed_only(|| every_operation(dtype, dtype, heads, size));
             // the same arguments, computed with in f64 by the kernels
             let want = every_operation(DType::F64, dtype, heads, size);
             assert_eq!(got.len(), want.len());
             for ((name, got), (_, want)) in got.iter().zip(&want) {
-                assert!(got.dtype() == dtype || *name == "input_x_gradient", "{name} became {:?}", got.dtype());
+                let in_f64 = *name == "input_x_gradient" || name.ends_with("by group");
+                assert!(got.dtype() == dtype || in_f64, "{name} became {:?}", got.dtype());
                 assert_near(&format!("{name} in {dtype:?}, {heads:?}, {size:?}"), got, want, bound);
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     architectures::t5::{T5, source::Source},
     ops,
     plan::Plan,
-    reading::scores::step_scores_and_seeds,
+    reading::scores::{StepScores, step_scores_and_seeds},
 };
 
 /// Attributes every token of the text `targets` `[T]` to the tokens of a source that was run with
@@ -26,12 +26,23 @@ pub fn attribute_text(
     attributed_fn: AttributedFn,
     plan: &Plan,
 ) -> Result<Attribution> {
-    let (n_prompt, n_targets) = (source.len(), targets.len());
+    let text = source.decode(model, targets)?;
+    let scored = step_scores_and_seeds(model.head(), &text[text.len() - 1], targets, attributed_fn.seed())?;
+    attribute_scored((model, source), text, scored, attributed_fn, plan)
+}
+
+/// The second half of [`attribute_text`]: from every decoder block's input `[T, H]`, and from the text's scores and seeds.
+pub(in crate::reading) fn attribute_scored(
+    (model, source): (&T5, &Source),
+    text: Vec<Tensor>,
+    (scores, seeds): (StepScores, Tensor),
+    attributed_fn: AttributedFn,
+    plan: &Plan,
+) -> Result<Attribution> {
+    let (n_prompt, n_targets) = (source.len(), scores.len());
     if plan.keeps_transposed {
         model.keep_transposed();
     }
-    let text = source.decode(model, targets)?;
-    let (scores, seeds) = step_scores_and_seeds(model.head(), &text[text.len() - 1], targets, attributed_fn.seed())?;
     let sample = Sample { model, source, text, seeds };
     let (mut columns, mut start) = (Vec::with_capacity(n_targets), Vec::with_capacity(n_targets));
     let per_sweep = plan.targets_per_sweep.max(1);

@@ -1,0 +1,352 @@
+//! Attention by groups of keys and hidden states against PyTorch (`tests/reference/reading.py`), a reading of everything
+//! against the functions that give one thing each, and a Mistral's sliding windows against the reference stack
+//! (`tests/reference/mistral.py`).
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use candle_core::{DType, Device};
+use serde::Deserialize;
+use veridiff_engine::{
+    architectures::config::Config,
+    decoder::Decoder,
+    files::{
+        source::{ResolveOptions, resolve},
+        weights::open_folder,
+    },
+    language::{LanguageModel, Prompt},
+    ops::Precision,
+    past::Keep,
+    plan::{Footprint, Lengths, Limits},
+    reading::{
+        Gradients, Reading, Want,
+        attention::{AttentionWant, Shares},
+        attribution::{AttributedFn, Fold, attribute_about},
+        read_about,
+        scores::{scores_about, scores_and_ranks_about},
+    },
+};
+
+const DECODERS: [&str; 5] = ["llama_tied", "llama_untied", "qwen2", "qwen3", "mistral"];
+
+/// `[layers][heads][T][groups]`.
+type Attention = Vec<Vec<Vec<Vec<f64>>>>;
+
+#[derive(Deserialize)]
+struct Fixture {
+    n_groups: usize,
+    attention_layers: Vec<usize>,
+    hidden_layers: Vec<usize>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    n_source: usize,
+    #[serde(default)]
+    full_ids: Vec<u32>,
+    #[serde(default)]
+    source_ids: Vec<u32>,
+    /// The decoder's start token first.
+    #[serde(default)]
+    target_ids: Vec<u32>,
+    self_key_groups: Vec<u8>,
+    #[serde(default)]
+    cross_key_groups: Vec<u8>,
+    self_attention: Attention,
+    #[serde(default)]
+    cross_attention: Attention,
+    hidden: Vec<Vec<Vec<f64>>>,
+    hidden_prompt_mean: Vec<Vec<f64>>,
+}
+
+impl Case {
+    /// Prompt and text.
+    fn ids(&self) -> (&[u32], &[u32]) {
+        if self.full_ids.is_empty() {
+            (&self.source_ids, &self.target_ids[1..])
+        } else {
+            self.full_ids.split_at(self.n_source)
+        }
+    }
+
+    fn attention(&self, layers: &[usize], n_groups: usize) -> AttentionWant {
+        AttentionWant {
+            layers: layers.to_vec(),
+            n_groups,
+            keys: self.self_key_groups.clone(),
+            source_keys: self.cross_key_groups.clone(),
+        }
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
+}
+
+fn fixture(name: &str) -> Fixture {
+    serde_json::from_str(&std::fs::read_to_string(folder(name).join("reading.json")).unwrap()).unwrap()
+}
+
+/// The Mistral, whose queries see so many keys. Its blocks are Llama's but for the window.
+fn mistral(window: Option<usize>, dtype: DType) -> LanguageModel {
+    let folder = folder("mistral");
+    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let text = text.replace("Mistral", "Llama").replace("mistral", "llama");
+    let mut config = Config::from_json_str(&text, Path::new("config.json")).unwrap();
+    config.sliding_window = window;
+    let weights = open_folder(&folder, &config, dtype, &Device::Cpu).unwrap();
+    LanguageModel::DecoderOnly(Arc::new(Decoder::new(&config, &weights).unwrap()))
+}
+
+fn model(name: &str, dtype: DType) -> LanguageModel {
+    if name == "mistral" {
+        return mistral(Some(12), dtype);
+    }
+    let files = resolve(&folder(name).display().to_string(), &ResolveOptions::default()).unwrap();
+    files.load(dtype, &Device::Cpu, Precision::Full).unwrap()
+}
+
+/// The largest difference between shares and the reference's `[heads][T][groups]`.
+fn worst_share(what: &str, got: &Shares, want: &[Vec<Vec<f64>>]) -> f64 {
+    assert_eq!((got.n_heads(), got.n_targets()), (want.len(), want[0].len()), "{what}");
+    let mut worst = 0.0_f64;
+    for (head, want) in want.iter().enumerate() {
+        for (target, want) in want.iter().enumerate() {
+            let got = got.of(head, target);
+            assert_eq!(got.len(), want.len(), "{what}");
+            assert!((got.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{what}: head {head}, token {target}: {got:?}");
+            worst = got.iter().zip(want).fold(worst, |worst, (g, w)| worst.max((g - w).abs()));
+        }
+    }
+    worst
+}
+
+/// The largest difference of two rows.
+fn worst(got: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).fold(0.0, |worst, (g, w)| worst.max((g - w).abs()))
+}
+
+fn largest(rows: &[Vec<f64>]) -> f64 {
+    rows.iter().flatten().fold(0.0, |largest, v| largest.max(v.abs()))
+}
+
+/// Shares are at most 1 and states are compared with the largest of their layer. Both sides work in f32, where the sums of a
+/// block round by 6e-8 of their terms apiece; the reference says itself that it is up to 1.3e-6 (shares) and 1.1e-5 (states)
+/// away from its own result in f64. 1e-5 of the scale leaves little beside that, and a row or a key too many is far outside it.
+#[test]
+fn attention_by_groups_and_states_match_the_reference() {
+    for name in DECODERS.into_iter().chain(["t5"]) {
+        let (model, fixture) = (model(name, DType::F32), fixture(name));
+        assert_eq!(fixture.cases.len(), 3, "{name}");
+        for case in &fixture.cases {
+            let what = format!("{name} {}", case.name);
+            let (ids, text) = case.ids();
+            assert_eq!(ids.len(), case.n_source, "{what}");
+            let want = Want {
+                attention: Some(case.attention(&fixture.attention_layers, fixture.n_groups)),
+                hidden: fixture.hidden_layers.clone(),
+                ..Want::default()
+            };
+            let prompt = model.read_noting(ids, Keep::KeysValues).unwrap();
+            let Reading { attention, hidden, ranks, attribution, .. } = read_about(&prompt, text, &want).unwrap();
+            assert!(ranks.is_none() && attribution.is_none(), "{what}: not wanted");
+
+            assert_eq!(attention.iter().map(|a| a.layer).collect::<Vec<_>>(), fixture.attention_layers, "{what}");
+            for (l, layer) in attention.iter().enumerate() {
+                let worst = worst_share(&what, &layer.own, &case.self_attention[l]);
+                assert!(worst < 1e-5, "{what}: attention of layer {} is off by {worst:e}", layer.layer);
+                assert_eq!(layer.source.is_some(), name == "t5", "{what}");
+                if let Some(source) = &layer.source {
+                    let worst = worst_share(&what, source, &case.cross_attention[l]);
+                    assert!(worst < 1e-5, "{what}: cross-attention of layer {} is off by {worst:e}", layer.layer);
+                }
+            }
+
+            assert_eq!(hidden.iter().map(|h| h.layer).collect::<Vec<_>>(), fixture.hidden_layers, "{what}");
+            for (l, states) in hidden.iter().enumerate() {
+                let (want, mean) = (&case.hidden[l], &case.hidden_prompt_mean[l]);
+                assert_eq!(states.rows.len(), want.len(), "{what}");
+                let scale = largest(want);
+                for (t, (got, want)) in states.rows.iter().zip(want).enumerate() {
+                    let error = worst(got, want) / scale;
+                    assert!(error < 1e-5, "{what}: state {t} of layer {l} is off by {error:e} of {scale}");
+                }
+                let error = worst(&states.prompt_mean, mean) / scale;
+                assert!(error < 1e-5, "{what}: the prompt's mean of layer {l} is off by {error:e} of {scale}");
+            }
+        }
+    }
+}
+
+/// Every wish at once changes no bit of what each would give alone; also for a text of one token, which has no rows of its own.
+#[test]
+fn a_reading_of_everything_is_what_each_function_gives() {
+    for name in DECODERS.into_iter().chain(["t5"]) {
+        let (model, fixture) = (model(name, DType::F32), fixture(name));
+        let case = &fixture.cases[0];
+        let (ids, text) = case.ids();
+        for text in [text, &text[..1]] {
+            let lengths = Lengths { n_prompt: ids.len(), n_response: text.len() };
+            let plan = Footprint::of(&model).plan(lengths, true, Limits::default()).unwrap();
+            let prompt = model.read_noting(ids, plan.keep()).unwrap();
+            let mut attention = case.attention(&[2, 1], fixture.n_groups);
+            attention.keys.truncate(attention.keys.len() - (case.ids().1.len() - text.len()));
+            for attributed_fn in [AttributedFn::Probability, AttributedFn::Logit] {
+                let want = Want {
+                    ranks: true,
+                    gradients: Some(Gradients { attributed_fn, plan: &plan }),
+                    attention: Some(attention.clone()),
+                    hidden: vec![2],
+                };
+                let got = read_about(&prompt, text, &want).unwrap();
+                assert_eq!(got.attention.iter().map(|a| a.layer).collect::<Vec<_>>(), [2, 1]);
+                assert_eq!(got.scores, scores_about(&prompt, text).unwrap(), "{name}");
+                let alone = model.read(ids, plan.keep()).unwrap();
+                let (scores, ranks) = scores_and_ranks_about(&alone, text).unwrap();
+                assert_eq!((got.scores.clone(), got.ranks.unwrap()), (scores, ranks), "{name}");
+                let (got, want) =
+                    (got.attribution.unwrap(), attribute_about(&alone, text, attributed_fn, &plan).unwrap());
+                assert_eq!(got.scores, want.scores, "{name}");
+                for fold in [Fold::L2, Fold::Dot] {
+                    assert_eq!(got.matrix(fold, false), want.matrix(fold, false), "{name} {fold}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    for name in ["qwen2", "t5"] {
+        let (model, fixture) = (model(name, DType::F32), fixture(name));
+        let case = &fixture.cases[2];
+        let (ids, text) = case.ids();
+        let noted = model.read_noting(ids, Keep::KeysValues).unwrap();
+        assert!(noted.is_noted() && !model.read(ids, Keep::KeysValues).unwrap().is_noted());
+        let refused = |prompt: &Prompt, text: &[u32], want: &Want<'_>, part: &str| {
+            let error = read_about(prompt, text, want).unwrap_err().to_string();
+            assert!(error.contains(part), "{name}: {error}");
+        };
+        let attention = case.attention(&[1], fixture.n_groups);
+        let with = |change: &dyn Fn(&mut AttentionWant)| {
+            let mut attention = attention.clone();
+            change(&mut attention);
+            Want { attention: Some(attention), ..Want::default() }
+        };
+        refused(&noted, &[], &Want::default(), "without tokens");
+        refused(&noted, text, &with(&|a| a.layers = vec![3]), "layer 3 is wanted, expected 1 to 2");
+        refused(&noted, text, &with(&|a| a.layers = vec![0]), "layer 0 is wanted");
+        refused(&noted, text, &with(&|a| a.keys.push(0)), "keys have a group");
+        refused(&noted, text, &with(&|a| a.source_keys.push(0)), "of the source have a group");
+        refused(&noted, text, &with(&|a| a.keys[0] = 4), "is in group 4, expected a number below 4");
+        refused(&noted, text, &with(&|a| a.n_groups = 0), "no group");
+        let states = |layer| Want { hidden: vec![layer], ..Want::default() };
+        refused(&noted, text, &states(3), "layer 3 are wanted, expected 0 to 2");
+        refused(&model.read(ids, Keep::KeysValues).unwrap(), text, &states(1), "without noting");
+        let plan = Footprint::of(&model)
+            .plan(Lengths { n_prompt: ids.len(), n_response: text.len() }, true, Limits::default())
+            .unwrap();
+        let gradients = Some(Gradients { attributed_fn: AttributedFn::Logit, plan: &plan });
+        refused(&noted, text, &Want { gradients, ..Want::default() }, "without keeping what gradients need");
+    }
+}
+
+/// An `expected.json`, as far as it is compared here.
+#[derive(Deserialize)]
+struct Expected {
+    cases: Vec<ExpectedCase>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedCase {
+    name: String,
+    full_ids: Vec<u32>,
+    n_source: usize,
+    /// By name: `logprob`, `logit`, `probability`, `entropy`.
+    step: BTreeMap<String, Vec<f64>>,
+    /// By attributed function and kind: rows by position, columns by target, `null` where not yet visible.
+    attribution: BTreeMap<String, BTreeMap<String, Vec<Vec<Option<f64>>>>>,
+}
+
+/// Everything about a text behind a prompt with one attributed function.
+fn read_with(model: &LanguageModel, case: &ExpectedCase, attributed_fn: AttributedFn) -> Reading {
+    let (ids, text) = case.full_ids.split_at(case.n_source);
+    let lengths = Lengths { n_prompt: ids.len(), n_response: text.len() };
+    let plan = Footprint::of(model).plan(lengths, true, Limits::default()).unwrap();
+    let prompt = model.read(ids, plan.keep()).unwrap();
+    let gradients = Some(Gradients { attributed_fn, plan: &plan });
+    read_about(&prompt, text, &Want { gradients, ..Want::default() }).unwrap()
+}
+
+fn expected(file: &str) -> Vec<ExpectedCase> {
+    let text = std::fs::read_to_string(folder("mistral").join(file)).unwrap();
+    serde_json::from_str::<Expected>(&text).unwrap().cases
+}
+
+/// Windows shorter than a tile of attention (64) and longer, and none, at the bounds that hold for the other architectures
+/// (specification, section 11): scores within 1e-4, entries of a matrix within 1e-4 of its largest and 1e-7.
+#[test]
+fn sliding_windows_match_the_reference() {
+    for (file, window, n_cases) in
+        [("expected.json", Some(12), 3), ("expected_window_70.json", Some(70), 1), ("expected_no_window.json", None, 1)]
+    {
+        let (model, cases) = (mistral(window, DType::F32), expected(file));
+        assert_eq!(cases.len(), n_cases, "{file}");
+        for case in &cases {
+            for (name, attributed_fn) in [("probability", AttributedFn::Probability), ("logit", AttributedFn::Logit)] {
+                let what = format!("{file} {} {name}", case.name);
+                let got = read_with(&model, case, attributed_fn);
+                let scores = &got.scores;
+                for (which, got) in [
+                    ("logprob", &scores.logprob),
+                    ("logit", &scores.logit),
+                    ("probability", &scores.probability),
+                    ("entropy", &scores.entropy),
+                ] {
+                    let worst = worst(got, &case.step[which]);
+                    assert!(worst <= 1e-4, "{what}: {which} is off by {worst:e}");
+                }
+                let attribution = got.attribution.unwrap();
+                for (kind, fold, normalize) in
+                    [("l2", Fold::L2, false), ("l2_norm", Fold::L2, true), ("dot", Fold::Dot, false)]
+                {
+                    let (matrix, want) = (attribution.matrix(fold, normalize), &case.attribution[name][kind]);
+                    let largest = want.iter().flatten().flatten().fold(0.0_f64, |m, v| m.max(v.abs()));
+                    assert!(largest > 0.0 && want.len() == case.full_ids.len(), "{what}: {kind}, {} rows", want.len());
+                    for (i, row) in want.iter().enumerate() {
+                        assert_eq!(row.len(), matrix.columns.len(), "{what}: {kind}");
+                        for (t, want) in row.iter().enumerate() {
+                            match (matrix.columns[t].get(i), want) {
+                                (Some(got), Some(want)) => assert!(
+                                    (got - want).abs() <= 1e-4 * largest + 1e-7,
+                                    "{what}: {kind}[{i}][{t}] is {got}, want {want}"
+                                ),
+                                (None, None) => {}
+                                (got, want) => panic!("{what}: {kind}[{i}][{t}] is {got:?}, want {want:?}"),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What two blocks with a window of 12 cannot reach, more than 22 positions back, gets no attribution at all; what they can reach
+/// gets some.
+#[test]
+fn nothing_comes_from_beyond_the_windows() {
+    let (model, case) = (mistral(Some(12), DType::F32), &expected("expected.json")[1]);
+    let attribution = read_with(&model, case, AttributedFn::Logit).attribution.unwrap();
+    for (t, column) in attribution.matrix(Fold::L2, false).columns.iter().enumerate() {
+        let reached = case.n_source + t - 1 - 22;
+        assert!(column[..reached].iter().all(|&v| v == 0.0), "target {t}");
+        assert!(column[reached..].iter().all(|&v| v > 0.0), "target {t}");
+    }
+}
