@@ -76,7 +76,7 @@ pub enum Error {
         /// Where the rows are that were finished before.
         journal: PathBuf,
         /// Why it cannot be written.
-        source: TableError,
+        source: Box<TableError>,
     },
     /// All rows are computed, but their table cannot be written.
     #[error(
@@ -87,7 +87,7 @@ pub enum Error {
         /// Where the rows are.
         journal: PathBuf,
         /// Why it cannot be written.
-        source: TableError,
+        source: Box<TableError>,
     },
     /// A tensor operation failed: a fault of ours or of the device, not of the input.
     #[error("tensor operation failed")]

@@ -93,6 +93,10 @@ impl Summary {
     }
 }
 
+/// What a run does with each new part: it gets the samples, all parts that are known and the counts so far, and breaks if no more is
+/// wanted.
+type OnPart<'a> = dyn FnMut(&[(usize, Sample)], &mut Parts, &NewPart<'_>, &mut Summary) -> Result<ControlFlow<()>> + 'a;
+
 /// Samples, and what computes their rows.
 pub struct ScoreRun {
     /// The samples with their places in the input.
@@ -135,7 +139,7 @@ impl ScoreRun {
         journal: Vec<Row>,
         progress: &mut dyn Progress,
         summary: &mut Summary,
-        done: &mut dyn FnMut(&[(usize, Sample)], &mut Parts, &NewPart<'_>, &mut Summary) -> Result<ControlFlow<()>>,
+        done: &mut OnPart<'_>,
     ) -> Result<Parts> {
         let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
         let sources = std::mem::take(&mut self.sources);
@@ -213,14 +217,14 @@ impl ScoreRun {
             journal.append(&journal_line(sample, &new.columns)).map_err(|source| Error::RowNotKept {
                 id: sample.id.clone(),
                 journal: path.clone(),
-                source,
+                source: Box::new(source),
             })?;
             Ok(ControlFlow::Continue(()))
         });
         journal.leave()?;
         let table = self.into_table(parts?, &mut summary)?;
         progress.end();
-        table.write(output).map_err(|source| Error::TableNotWritten { journal: path, source })?;
+        table.write(output).map_err(|source| Error::TableNotWritten { journal: path, source: Box::new(source) })?;
         Ok(summary)
     }
 
