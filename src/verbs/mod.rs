@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::terminal::report;
+use crate::{allocator, terminal::report};
 
 mod agree;
 mod annotate;
@@ -73,7 +73,10 @@ enum Command {
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut command = Cli::command();
+    let arguments = command.get_matches_mut();
+    allocator::keep_freed_memory(&arguments);
+    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command).exit());
     let result = match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
