@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
 
-use crate::{args::device::DeviceChoice, terminal::note, verbs::models::onto};
+use crate::{args::device::DeviceChoice, progress::onto, terminal::note};
 use veridiff_core::{
     families::{
         aggregate::{FirstTarget, StartRow, TargetRule},

@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{allocator, terminal::report};
+use crate::{
+    allocator,
+    terminal::{self, report},
+};
 
 mod agree;
 mod annotate;
@@ -35,11 +38,21 @@ pub enum Outcome {
 
 /// Finds what a generated review comment or commit message says that the change does not support.
 #[derive(Debug, Parser)]
-#[command(version, about, propagate_version = true)]
+#[command(version, about, propagate_version = true, after_help = EXIT_STATUS)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Tell nothing on stderr but the error that ended the run: no notes, no warnings, no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Tell more on stderr: what the program and the libraries under it report of their work; twice for every detail
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
 }
+
+/// What the exit status of every verb means.
+const EXIT_STATUS: &str =
+    "Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or checks failed.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -77,6 +90,7 @@ pub fn main() -> ExitCode {
     let arguments = command.get_matches_mut();
     allocator::keep_freed_memory(&arguments);
     let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command).exit());
+    terminal::start(cli.quiet, cli.verbose);
     let result = match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
