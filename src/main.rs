@@ -2,6 +2,8 @@
 
 mod allocator;
 mod args;
+#[cfg(test)]
+mod options;
 mod progress;
 mod terminal;
 mod verbs;
