@@ -1,9 +1,91 @@
-//! What reaches the person: data on stdout, notes and errors on stderr, colours where they are shown.
+//! What reaches the person: data on stdout, notes, warnings and errors on stderr, colours where they are shown.
 
-use std::error::Error;
+use std::{
+    error::Error,
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use anyhow::Context;
+use anyhow::Context as _;
+use tracing::{Event, Level, Metadata, Subscriber, field, level_filters::LevelFilter};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use veridiff_text::printable::printable;
+
+/// Whether the person asked for nothing but the error that ends the run.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Decides what stderr is told, and prints there what the library reports from here on; once, before a verb runs.
+///
+/// The library writes nowhere itself: what it has to report are events of `tracing`, which the log of whoever embeds it
+/// receives, and this program's stderr.
+pub fn start(quiet: bool, verbose: u8) {
+    QUIET.store(quiet, Ordering::Relaxed);
+    let told = Told { verbose, tell: note };
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(told))
+        .expect("the program has no other subscriber");
+}
+
+/// Whether progress may be shown.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Tells the events of the library in lines for a person, such as `warning: slower operations are used`.
+struct Told<F> {
+    /// 0 tells what this program's own crates warn of, 1 what any crate informs of, 2 all but the finest traces.
+    verbose: u8,
+    tell: F,
+}
+
+impl<F> Told<F> {
+    fn most_verbose_level(&self) -> Level {
+        match self.verbose {
+            0 => Level::WARN,
+            1 => Level::INFO,
+            _ => Level::DEBUG,
+        }
+    }
+}
+
+impl<S: Subscriber, F: Fn(&str) + 'static> Layer<S> for Told<F> {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        // what a library under this program warns of, such as a request that it repeats, is not for its user
+        let is_for_the_user = self.verbose > 0 || metadata.target().starts_with("veridiff");
+        *metadata.level() <= self.most_verbose_level() && is_for_the_user
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::from_level(self.most_verbose_level()))
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let kind = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warning",
+            Level::INFO => "info",
+            Level::DEBUG | Level::TRACE => "debug",
+        };
+        let mut line = Line::default();
+        event.record(&mut line);
+        (self.tell)(&format!("{kind}: {}{}", printable(&line.message), printable(&line.fields)));
+    }
+}
+
+/// An event as a line: its message, and its fields as ` name=value`.
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl field::Visit for Line {
+    fn record_debug(&mut self, field: &field::Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            name => self.fields.push_str(&format!(" {name}={value:?}")),
+        }
+    }
+}
 
 /// Something asked for that cannot be done, found by the command line itself, with how to mend it.
 #[derive(Debug, thiserror::Error)]
@@ -40,15 +122,15 @@ pub fn offer(text: &str) -> anyhow::Result<bool> {
 
 /// Prints an error, its causes one a line, and how to mend it, to stderr.
 pub fn report(error: &anyhow::Error) {
-    note(&format!("error: {error}"));
+    to_stderr(&format!("error: {error}"));
     for cause in error.chain().skip(1) {
-        note(&format!("  caused by: {cause}"));
+        to_stderr(&format!("  caused by: {cause}"));
     }
     // an error that is the context of another is found by its own type only
     let usage = error.downcast_ref::<UsageError>().map(|error| error.hint.clone());
     let hint = usage.or_else(|| error.chain().find_map(hint_of)).or_else(|| error.chain().find_map(path_hint));
     if let Some(hint) = hint {
-        note(&format!("hint: {hint}"));
+        to_stderr(&format!("hint: {hint}"));
     }
 }
 
@@ -82,9 +164,16 @@ fn path_hint(cause: &(dyn Error + 'static)) -> Option<String> {
     (error.kind() == std::io::ErrorKind::NotFound).then(|| "check the path; its folder must exist already".to_owned())
 }
 
-/// Tells the person something beside the data, on stderr. Messages quote files, which must not drive the terminal.
-#[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
+/// Tells the person something beside the data, on stderr, unless `--quiet` was given.
 pub fn note(text: &str) {
+    if !is_quiet() {
+        to_stderr(text);
+    }
+}
+
+/// Writes lines to stderr. Messages quote files, which must not drive the terminal.
+#[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
+fn to_stderr(text: &str) {
     text.split('\n').for_each(|line| eprintln!("{}", printable(line)));
 }
 
@@ -100,4 +189,42 @@ pub fn has_colours() -> bool {
 /// Prints styled text to stdout; styles are left out where it takes no colours.
 pub fn print_styled(text: &str) -> anyhow::Result<()> {
     print(&if has_colours() { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// What is told of the events of `emit`.
+    fn told(verbose: u8, emit: impl FnOnce()) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&lines);
+        let tell = move |line: &str| sink.lock().unwrap().push(line.to_owned());
+        let subscriber = tracing_subscriber::registry().with(Told { verbose, tell });
+        tracing::subscriber::with_default(subscriber, emit);
+        let lines = lines.lock().unwrap();
+        lines.clone()
+    }
+
+    #[test]
+    fn a_warning_of_the_library_is_one_line() {
+        let warn = || {
+            // as the engine says that a GPU's kernels are not used
+            tracing::warn!(target: "veridiff_engine::ops::fused", "{}; slower operations are used", "cuda:0: no\u{1b}[31m\npe");
+            tracing::error!(target: "veridiff_core", n = 3, file = "a b", "rows are lost");
+            tracing::info!(target: "veridiff_engine", "loaded");
+            tracing::warn!(target: "hyper::client", "a request is repeated");
+        };
+        let own = [
+            "warning: cuda:0: no\\u{1b}[31m\\npe; slower operations are used",
+            "error: rows are lost n=3 file=\"a b\"",
+        ];
+        assert_eq!(told(0, warn), own);
+        let all = [own[0], own[1], "info: loaded", "warning: a request is repeated"];
+        assert_eq!(told(1, warn), all);
+        let debug = || tracing::debug!(target: "hyper::client", "connected");
+        assert_eq!((told(1, debug).len(), told(2, debug)), (0, vec!["debug: connected".to_owned()]));
+    }
 }

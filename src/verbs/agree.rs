@@ -16,7 +16,7 @@ use veridiff_report::{TableFormat, annotation::agreement_page};
 use veridiff_table::files;
 use veridiff_text::sample::Sample;
 
-/// Which annotation files.
+/// The annotation files that a verb reads.
 #[derive(Debug, clap::Args)]
 pub(super) struct FileArgs {
     /// Annotation files, one an annotator, as `annotate` writes them
@@ -27,13 +27,16 @@ pub(super) struct FileArgs {
     settled: Option<PathBuf>,
 }
 
-/// The files of the arguments.
+/// What stands in the annotation files.
 pub(super) struct Files {
+    /// The annotators' answers, one file each, none empty.
     pub(super) files: Vec<Annotations>,
+    /// The answers that were settled together.
     decided: Option<Annotations>,
 }
 
 impl FileArgs {
+    /// Reads the files; one without answers is refused.
     pub(super) fn read(&self) -> anyhow::Result<Files> {
         let files = self.files.iter().map(|path| Annotations::read(path)).collect::<Result<Vec<_>, _>>()?;
         if let Some(empty) = files.iter().find(|file| file.answers.is_empty()) {
@@ -75,12 +78,17 @@ impl Files {
     }
 }
 
+/// How many notes of one kind are printed; the rest is counted.
+const MAX_NOTES: usize = 3;
+
+/// How many samples a note names; the rest is counted.
+const MAX_IDS: usize = 5;
+
 /// The first of many notes, and how many more.
 fn listed(notes: &[String]) -> Vec<String> {
-    const MOST: usize = 3;
-    let mut first: Vec<String> = notes.iter().take(MOST).cloned().collect();
-    if notes.len() > MOST {
-        first.push(format!("and {} more", notes.len() - MOST));
+    let mut first: Vec<String> = notes.iter().take(MAX_NOTES).cloned().collect();
+    if notes.len() > MAX_NOTES {
+        first.push(format!("and {} more", notes.len() - MAX_NOTES));
     }
     first
 }
@@ -153,8 +161,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 /// What a reader of a pair's figures should know.
 fn notes_of(pair: &PairAgreement) -> Vec<String> {
     let some = |ids: &[String]| {
-        let first: Vec<String> = ids.iter().take(5).map(|id| format!("`{id}`")).collect();
-        let more = if ids.len() > 5 { format!(" and {} more", ids.len() - 5) } else { String::new() };
+        let first: Vec<String> = ids.iter().take(MAX_IDS).map(|id| format!("`{id}`")).collect();
+        let more = if ids.len() > MAX_IDS { format!(" and {} more", ids.len() - MAX_IDS) } else { String::new() };
         format!("{}{more}", first.join(", "))
     };
     let mut notes = Vec::new();

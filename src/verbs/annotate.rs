@@ -194,11 +194,13 @@ enum Keys {
     },
 }
 
-/// What was read.
-enum Read {
+/// What somebody typed.
+enum Typed {
+    /// A single key.
     Key(char),
     /// The name of an answer, or anything else that is no single key.
     Word(String),
+    /// The input has ended.
     End,
 }
 
@@ -216,32 +218,32 @@ impl Keys {
         }
     }
 
-    fn read(&mut self) -> anyhow::Result<Read> {
+    fn read(&mut self) -> anyhow::Result<Typed> {
         match self {
             Keys::Terminal(term) => loop {
                 match term.read_key() {
                     // control-D ends an input
-                    Ok(Key::Char('\u{4}')) => return Ok(Read::End),
-                    Ok(Key::Char(key)) if !key.is_control() => return Ok(Read::Key(key)),
-                    Ok(Key::Backspace | Key::ArrowLeft) => return Ok(Read::Key('b')),
+                    Ok(Key::Char('\u{4}')) => return Ok(Typed::End),
+                    Ok(Key::Char(key)) if !key.is_control() => return Ok(Typed::Key(key)),
+                    Ok(Key::Backspace | Key::ArrowLeft) => return Ok(Typed::Key('b')),
                     Ok(_) => {}
-                    Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(Read::End),
+                    Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(Typed::End),
                     Err(error) => return Err(error).context("cannot read from the terminal"),
                 }
             },
             Keys::Lines { n } => loop {
-                let Some(line) = read_line()? else { return Ok(Read::End) };
+                let Some(line) = read_line()? else { return Ok(Typed::End) };
                 let word = line.trim();
                 let mut letters = word.chars();
                 match (letters.next(), letters.next()) {
                     (None, _) => {}
                     (Some(key), None) => {
                         *n += 1;
-                        return Ok(Read::Key(key));
+                        return Ok(Typed::Key(key));
                     }
                     _ => {
                         *n += 1;
-                        return Ok(Read::Word(word.to_owned()));
+                        return Ok(Typed::Word(word.to_owned()));
                     }
                 }
             },
@@ -281,6 +283,7 @@ enum Stop {
     },
 }
 
+/// A person's answers to a session's questions, each written to the file when it is given.
 struct Dialogue<'d, 'a> {
     session: &'d mut Session<'a>,
     keys: &'d mut Keys,
@@ -298,8 +301,8 @@ impl Dialogue<'_, '_> {
             }
             print_styled(&question_lines(question, sample.task))?;
             let key = match self.keys.read()? {
-                Read::Key(key) => key,
-                Read::Word(word) => {
+                Typed::Key(key) => key,
+                Typed::Word(word) => {
                     match question.choices.iter().find(|choice| choice.name.eq_ignore_ascii_case(&word)) {
                         Some(choice) => choice.key,
                         None => {
@@ -308,7 +311,7 @@ impl Dialogue<'_, '_> {
                         }
                     }
                 }
-                Read::End => return Ok(self.end_of_input()),
+                Typed::End => return Ok(self.end_of_input()),
             };
             match self.session.press(key) {
                 Pressed::Asked(choice) => self.say(choice.name)?,

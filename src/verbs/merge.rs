@@ -1,11 +1,9 @@
 //! `veridiff merge`: the tables of a run's shards become the table of the run.
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use super::Outcome;
+use crate::terminal::{note, print};
 use veridiff_core::Error;
 use veridiff_table::{MergeSummary, Table};
 
@@ -37,23 +35,21 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.json {
         let mut fields = serde_json::to_value(&summary)?;
         fields["output"] = args.output.display().to_string().into();
-        writeln!(io::stdout().lock(), "{fields}")?;
+        print(&format!("{fields}\n"))?;
     }
-    note(&args, &summary)?;
+    tell(&args, &summary);
     Ok(Outcome::Done)
 }
 
 /// Tells a person, on stderr, what the merged table is and what may be wrong with it.
-fn note(args: &Args, summary: &MergeSummary) -> io::Result<()> {
+fn tell(args: &Args, summary: &MergeSummary) {
     let MergeSummary { n_rows, n_columns, .. } = summary;
-    let mut out = anstream::stderr().lock();
     let (n_tables, output) = (args.inputs.len(), args.output.display());
-    writeln!(out, "merged {n_tables} tables into {output}: {n_rows} rows, {n_columns} columns")?;
+    note(&format!("merged {n_tables} tables into {output}: {n_rows} rows, {n_columns} columns"));
     if !summary.ordered && summary.n_rows > 0 {
-        writeln!(out, "note: no column `row`, so the rows stay in the order given")?;
+        note("note: no column `row`, so the rows stay in the order given");
     }
     if let Some(missing @ 1..) = summary.n_missing_rows {
-        writeln!(out, "note: {missing} rows of the input are in none of the tables; is a shard missing?")?;
+        note(&format!("note: {missing} rows of the input are in none of the tables; is a shard missing?"));
     }
-    Ok(())
 }

@@ -2,9 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::terminal::report;
+use crate::{
+    allocator,
+    terminal::{self, report},
+};
 
 mod agree;
 mod annotate;
@@ -34,11 +37,21 @@ pub enum Outcome {
 
 /// Finds what a generated review comment or commit message says that the change does not support.
 #[derive(Debug, Parser)]
-#[command(version, about, propagate_version = true)]
+#[command(version, about, propagate_version = true, after_help = EXIT_STATUS)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Tell nothing on stderr but the error that ended the run: no notes, no warnings, no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Tell more on stderr: what the program and the libraries under it report of their work; twice for every detail
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
 }
+
+/// What the exit status of every verb means.
+const EXIT_STATUS: &str =
+    "Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or checks failed.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -72,7 +85,11 @@ enum Command {
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut command = Cli::command();
+    let arguments = command.get_matches_mut();
+    allocator::keep_freed_memory(&arguments);
+    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command).exit());
+    terminal::start(cli.quiet, cli.verbose);
     let result = match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),

@@ -1,16 +1,14 @@
 //! `veridiff models`: which models there are, fetching them, and what one is.
 
-use std::{
-    io::{self, Write},
-    sync::Arc,
-};
-
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::Outcome;
+use crate::{
+    progress::{bytes, onto},
+    terminal::print,
+};
 use veridiff_engine::{
     ModelError,
     architectures::{
@@ -23,7 +21,7 @@ use veridiff_engine::{
     files::{
         cards::{self, Card, Hub, Role},
         hub,
-        options::{FetchOptions, OnProgress},
+        options::FetchOptions,
         pip,
         source::{self, Layout, ModelFiles},
     },
@@ -79,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Action::Pull { model, verify, offline, json } => pull(&model, verify, offline, json),
         Action::Show { model, json } => show(&model, json),
     }?;
-    io::stdout().lock().write_all(output.as_bytes())?;
+    print(&output)?;
     Ok(Outcome::Done)
 }
 
@@ -113,7 +111,7 @@ fn list(json: bool) -> Result<String, ModelError> {
 }
 
 fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, ModelError> {
-    let bar = ProgressBar::no_length();
+    let bar = bytes();
     let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
     if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
         && pip::cached_path(&package, &options)?.is_file()
@@ -161,22 +159,7 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
         }
         return Ok(format!("{value:#}\n"));
     }
-    let mut rows: Vec<(&str, String)> = Vec::new();
-    if let Some(card) = &card {
-        rows.push(("id", card.id.clone()));
-        rows.push(("title", card.title.clone()));
-        rows.push(("for", card.purpose.clone()));
-        rows.push(("role", card.role.name().into()));
-        rows.push(("model type", card.architecture.name().into()));
-        rows.push(("licence", card.licence.clone()));
-        rows.extend(card.hub.as_ref().map(|hub| ("hub", hub_name(hub))));
-        if let Some(package) = &card.package {
-            rows.push(("packages", package.packages.join(", ")));
-            rows.push(("size", megabytes(package.bytes)));
-            rows.push(("sha256", package.sha256.clone()));
-        }
-        rows.extend(card.note.clone().map(|note| ("note", note)));
-    }
+    let mut rows = card.as_ref().map(card_rows).unwrap_or_default();
     match &files {
         Some(files) => {
             rows.push(("path", files.path().display().to_string()));
@@ -201,6 +184,26 @@ fn show(model: &str, json: bool) -> Result<String, ModelError> {
     }
     let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     Ok(rows.into_iter().map(|(key, value)| format!("{key:width$}  {value}\n")).collect())
+}
+
+/// What the card of a built-in model says of it.
+fn card_rows(card: &Card) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        ("id", card.id.clone()),
+        ("title", card.title.clone()),
+        ("for", card.purpose.clone()),
+        ("role", card.role.name().into()),
+        ("model type", card.architecture.name().into()),
+        ("licence", card.licence.clone()),
+    ];
+    rows.extend(card.hub.as_ref().map(|hub| ("hub", hub_name(hub))));
+    if let Some(package) = &card.package {
+        rows.push(("packages", package.packages.join(", ")));
+        rows.push(("size", megabytes(package.bytes)));
+        rows.push(("sha256", package.sha256.clone()));
+    }
+    rows.extend(card.note.clone().map(|note| ("note", note)));
+    rows
 }
 
 fn card_json(card: &Card, cached: bool) -> Value {
@@ -348,21 +351,4 @@ fn plain_table<const N: usize>(header: [&str; N]) -> Table {
 
 fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
-}
-
-/// Shows progress on `bar`, which draws to stderr and only on a terminal.
-pub(crate) fn onto(bar: &ProgressBar) -> OnProgress {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    let bar = bar.clone();
-    Arc::new(move |progress| {
-        bar.set_message(progress.what);
-        match progress.total {
-            Some(total) => bar.set_length(total),
-            None => bar.unset_length(),
-        }
-        bar.set_position(progress.done);
-    })
 }

