@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+use super::choice;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
@@ -29,7 +30,7 @@ pub struct RowArgs {
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
     /// What is made of the features together: logistic (regression), boosted (trees) or forest (extremely randomised trees)
-    #[arg(long, value_name = "LEARNER", default_value_t)]
+    #[arg(long, value_name = "LEARNER", value_parser = choice::<Learner>(Learner::NAMES), default_value_t)]
     pub learner: Learner,
     /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_L2, allow_negative_numbers = true)]

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use candle_core::{DType, Device};
 
-use crate::{args::device::DeviceChoice, progress::onto, terminal::note};
+use crate::{
+    args::{choice, device::DeviceChoice},
+    progress::onto,
+    terminal::note,
+};
 use veridiff_core::{
     families::{
         aggregate::{FirstTarget, StartRow, TargetRule},
@@ -26,6 +30,9 @@ use veridiff_engine::{
 };
 use veridiff_text::prompt::Template;
 
+/// The names of dtypes that models can be read to.
+const DTYPES: [&str; 4] = ["f32", "f64", "bf16", "f16"];
+
 /// Which models, and where they run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ModelArgs {
@@ -36,8 +43,8 @@ pub struct ModelArgs {
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu")]
     pub device: DeviceChoice,
-    /// f32, f64, bf16 or f16; the checkpoint's own is never used silently
-    #[arg(long, default_value = "f32")]
+    /// Numbers that the model is read to and computed in; the checkpoint's own are never used silently
+    #[arg(long, default_value = "f32", value_parser = DTYPES)]
     pub dtype: String,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N")]
@@ -167,7 +174,7 @@ impl ModelArgs {
             "f64" => DType::F64,
             "bf16" => DType::BF16,
             "f16" => DType::F16,
-            other => bail!("unknown dtype `{other}`; one of f32, f64, bf16, f16"),
+            other => bail!("unknown dtype `{other}`; one of {}", DTYPES.join(", ")),
         })
     }
 }
@@ -179,11 +186,11 @@ pub struct SettingArgs {
     /// paper, and in `score` the core paper's 26 features and their models, each replaced by a NAME=SOURCE of its name
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub preset: String,
-    /// The scalar that attribution explains: probability, logit or log-prob
-    #[arg(long, value_name = "FN")]
+    /// The scalar that attribution explains [default: the preset's]
+    #[arg(long, value_name = "FN", value_parser = choice::<AttributedFn>(AttributedFn::NAMES))]
     pub attributed_fn: Option<AttributedFn>,
-    /// How a gradient vector becomes a number: l2, dot or abs_dot
-    #[arg(long)]
+    /// How a gradient vector becomes a number [default: the preset's]
+    #[arg(long, value_parser = choice::<Fold>(Fold::NAMES))]
     pub fold: Option<Fold>,
     /// Divide each column of the attribution matrix by its L1 sum
     #[arg(long, overrides_with = "no_normalize")]
@@ -208,17 +215,17 @@ pub struct SettingArgs {
     pub parse_special: bool,
     /// Which tokens the means are over: all that the tokenizer gives; no-special, without those around an encoder-decoder's
     /// text (<s>, </s>); append-eos, with a decoder-only model's token for the end behind the text [default: all]
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", value_parser = choice::<Targets>(Targets::NAMES))]
     pub targets: Option<Targets>,
     /// What an encoder-decoder's normalised columns are divided by: joint, the sum over diff, decoder start and earlier text;
     /// source, the sum over the diff, without attribution to text [default: joint]
-    #[arg(long, value_name = "SUM")]
+    #[arg(long, value_name = "SUM", value_parser = choice::<Denominator>(Denominator::NAMES))]
     pub denominator: Option<Denominator>,
-    /// Whether an encoder-decoder's start token is earlier text in attr_target: exclude or include [default: exclude]
-    #[arg(long, value_name = "HOW")]
+    /// Whether an encoder-decoder's start token is earlier text in attr_target [default: exclude]
+    #[arg(long, value_name = "HOW", value_parser = choice::<StartRow>(StartRow::NAMES))]
     pub start_row: Option<StartRow>,
-    /// The first token, which has no earlier text, in the mean of attr_target: zero or skip [default: zero]
-    #[arg(long, value_name = "HOW")]
+    /// The first token, which has no earlier text, in the mean of attr_target [default: zero]
+    #[arg(long, value_name = "HOW", value_parser = choice::<FirstTarget>(FirstTarget::NAMES))]
     pub first_target: Option<FirstTarget>,
     /// Begin an encoder-decoder's text with <msg>, as CCT5 was trained, in place of <s>
     #[arg(long)]

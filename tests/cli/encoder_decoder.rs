@@ -158,10 +158,10 @@ fn open_questions_of_the_definitions_are_options() {
         "targets",
     ]);
     for (option, says) in [
-        ("--targets eos", "unknown choice of targets `eos`; one of all, no-special, append-eos"),
-        ("--denominator all", "unknown denominator `all`; one of joint, source"),
-        ("--start-row yes", "unknown start row `yes`; one of exclude, include"),
-        ("--first-target drop", "unknown treatment of the first target `drop`; one of zero, skip"),
+        ("--targets eos", "[possible values: all, no-special, append-eos]"),
+        ("--denominator all", "[possible values: joint, source]"),
+        ("--start-row yes", "[possible values: exclude, include]"),
+        ("--first-target drop", "[possible values: zero, skip]"),
     ] {
         desk.score(&format!("--input in.jsonl {option}")).refused(&[says]);
     }

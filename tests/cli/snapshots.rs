@@ -88,7 +88,7 @@ fn without_what_varies(text: &str, desk: &Desk) -> String {
             (pattern(r#""(seconds|rows_per_second|tokens_per_second)":\s?[0-9.e-]+"#), "\"$1\": [number]"),
             // differences of a forward pass in f32: mostly rounding, which is the processor's own
             (pattern(r" +-?[0-9]\.[0-9]+e-?[0-9]+"), " [number]"),
-            (pattern(r"(veridiff |\x22version\x22: ?\x22)[0-9]+\.[0-9]+\.[0-9]+\b"), "$1[version]"),
+            (pattern(r#"(veridiff |"semanticVersion": ")[0-9]+\.[0-9]+\.[0-9]+\b"#), "$1[version]"),
         ]
     });
     static LONG: LazyLock<Regex> =
@@ -99,10 +99,12 @@ fn without_what_varies(text: &str, desk: &Desk) -> String {
         Ok(number) => format!("{:.4}", (number * 1e4).round() / 1e4 + 0.0),
         Err(_) => number[0].to_owned(),
     };
+    // first, since the decimals of a number can look like a hash
+    text = LONG.replace_all(&text, rounded).into_owned();
     for (pattern, word) in PATTERNS.iter() {
         text = pattern.replace_all(&text, *word).into_owned();
     }
-    LONG.replace_all(&text, rounded).into_owned()
+    text
 }
 
 /// The samples of `annotate`: two diffs with the texts of two generators each.
