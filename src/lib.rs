@@ -22,14 +22,17 @@
 //! What a text has in common with its change needs no model:
 //!
 //! ```
-//! use veridiff::{Diff, FeatureSet, grounding::PlainScores};
+//! use veridiff::{Case, FeatureSet, Task};
 //!
-//! let diff = Diff::parse("@@ -1 +1 @@\n-    return width * width\n+    return width * height\n")?;
+//! let diff = "@@ -1 +1 @@\n-    return width * width\n+    return width * height\n";
 //! let features = FeatureSet::parse(&["ground_names"]).expect("a feature of the registry");
-//! let share_of_names = |text: &str| features.plain_values(&PlainScores::of(&diff, text))[0];
+//! let share_of_names = |text: &str| {
+//!     let case = Case::new(diff, text, Task::Review)?;
+//!     Ok::<f64, veridiff::Error>(features.plain_values(&case)[0].1)
+//! };
 //!
-//! let (grounded, invented) = (share_of_names("`width` times `height` now."), share_of_names("`perimeter_of` needs a test."));
-//! assert!(grounded.0 == "ground_names" && grounded.1 > invented.1);
+//! let (grounded, invented) = (share_of_names("`width` times `height` now.")?, share_of_names("`perimeter_of` needs a test.")?);
+//! assert!(grounded > invented);
 //! # Ok::<(), veridiff::Error>(())
 //! ```
 //!
@@ -39,6 +42,7 @@
 
 pub use veridiff_core::{
     Error, Result,
+    case::Case,
     families::catalogue::FeatureSet,
     finding::Finding,
     gate::{Gate, GateOptions},
@@ -48,4 +52,7 @@ pub use veridiff_core::{
 };
 pub use veridiff_detector::Detector;
 pub use veridiff_table::Table;
-pub use veridiff_text::{diff::Diff, grounding, sample::Sample};
+pub use veridiff_text::{
+    diff::Diff,
+    sample::{Sample, Task},
+};

@@ -198,7 +198,7 @@ fn models_are_listed_and_shown_without_fetching() {
     let list: serde_json::Value = serde_json::from_str(&run(&["models", "list", "--json"])).unwrap();
     assert_eq!(list["models"][0]["id"], "smollm2-135m");
     assert_eq!(list["models"][0]["cached"], false);
-    assert_eq!(list["architectures"].as_array().unwrap().len(), 4);
+    assert_eq!(list["architectures"].as_array().unwrap().len(), 5);
     assert!(run(&["models", "list"]).contains("LlamaForCausalLM"));
     assert!(run(&["models", "show", "smollm2-135m"]).contains("models pull smollm2-135m"));
     let codebert = run(&["models", "show", "codebert"]);

@@ -204,8 +204,8 @@ fn a_damaged_model_is_named_with_its_file() {
     desk.copy_model("llama_tied", "other");
     let config = desk.path("other/config.json");
     let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, text.replace("LlamaForCausalLM", "MistralForCausalLM")).unwrap();
-    refused("other", &["`MistralForCausalLM` is not supported", "Qwen3ForCausalLM"]);
+    fs::write(&config, text.replace("LlamaForCausalLM", "MixtralForCausalLM")).unwrap();
+    refused("other", &["`MixtralForCausalLM` is not supported", "Qwen3ForCausalLM"]);
 
     // a whole GGUF file by candle's writer, and the same without its last byte
     let path = desk.path("tiny.gguf");

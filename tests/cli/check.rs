@@ -202,12 +202,13 @@ fn a_detector_can_use_features_of_several_scorers() {
         assert_eq!(features.len(), 4);
         let z: f64 = features
             .iter()
-            .map(|f| {
+            .zip(detector["model"]["coefficients"].as_array().unwrap())
+            .map(|(f, coefficient)| {
                 let of = |key: &str| f[key].as_f64().unwrap();
-                of("coefficient") * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean")) / of("scale")
+                coefficient.as_f64().unwrap() * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean")) / of("scale")
             })
             .sum::<f64>()
-            + detector["intercept"].as_f64().unwrap();
+            + detector["model"]["intercept"].as_f64().unwrap();
         let (slope, offset) = (&detector["calibration"]["slope"], &detector["calibration"]["intercept"]);
         let want = 1.0 / (1.0 + (-(slope.as_f64().unwrap() * z + offset.as_f64().unwrap())).exp());
         let got = finding["p_hallucination"].as_f64().unwrap();
