@@ -205,7 +205,8 @@ fn a_detector_can_use_features_of_several_scorers() {
             .zip(detector["model"]["coefficients"].as_array().unwrap())
             .map(|(f, coefficient)| {
                 let of = |key: &str| f[key].as_f64().unwrap();
-                coefficient.as_f64().unwrap() * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean")) / of("scale")
+                coefficient.as_f64().unwrap() * (row[f["name"].as_str().unwrap()].as_f64().unwrap() - of("mean"))
+                    / of("scale")
             })
             .sum::<f64>()
             + detector["model"]["intercept"].as_f64().unwrap();

@@ -421,7 +421,7 @@ fn by_column(table: &Table, column: &str, usable: &[usize]) -> Result<(String, V
     if distinct.len() > MAX_VALUES {
         let error =
             DetectorError::ByTooManyValues { column: column.to_owned(), n_values: distinct.len(), most: MAX_VALUES };
-        return Err(error.into());
+        return Err(error);
     }
     Ok((column.to_owned(), values))
 }

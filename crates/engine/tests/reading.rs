@@ -263,6 +263,9 @@ struct Expected {
     cases: Vec<ExpectedCase>,
 }
 
+/// `[N + T][T]`, nothing where a position is not visible to a target.
+type Visible = Vec<Vec<Option<f64>>>;
+
 #[derive(Deserialize)]
 struct ExpectedCase {
     name: String,
@@ -271,7 +274,7 @@ struct ExpectedCase {
     /// By name: `logprob`, `logit`, `probability`, `entropy`.
     step: BTreeMap<String, Vec<f64>>,
     /// By attributed function and kind: rows by position, columns by target, `null` where not yet visible.
-    attribution: BTreeMap<String, BTreeMap<String, Vec<Vec<Option<f64>>>>>,
+    attribution: BTreeMap<String, BTreeMap<String, Visible>>,
 }
 
 /// Everything about a text behind a prompt with one attributed function.

@@ -19,7 +19,7 @@ pub static FAMILY: Family = Family {
         needs: |_| Needs { gradients: true, ..Needs::default() },
         measure: |m, settings| {
             let aggregates = Aggregates::of(m, settings);
-            FIELDS.iter().map(|(_, _, value)| aggregates.as_ref().and_then(|aggregates| value(aggregates))).collect()
+            FIELDS.iter().map(|(_, _, value)| aggregates.as_ref().and_then(value)).collect()
         },
     },
 };

@@ -67,7 +67,7 @@ pub struct Shape {
     pub logprob_median: f64,
     /// Its standard deviation.
     pub logprob_spread: f64,
-    /// Least mean over [`WINDOW`] tokens in a row.
+    /// Least mean over eight tokens in a row ([`super::per_token::WINDOW`]).
     pub logprob_window: f64,
     /// Of the first token.
     pub logprob_first: f64,

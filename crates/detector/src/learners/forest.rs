@@ -267,7 +267,7 @@ mod tests {
     fn one_feature_of_two_values_is_split_once() {
         // 20 rows at 0, of which 5 are positive, and 10 at 1, of which 8 are: no other split is there to be made
         let x = Array2::from_shape_fn((30, 1), |(row, _)| f64::from(u8::from(row >= 20)));
-        let labels: Vec<bool> = (0..30).map(|row| row < 5 || row >= 22).collect();
+        let labels: Vec<bool> = (0..30).map(|row| !(5..22).contains(&row)).collect();
         let trees = grow(x.view(), &labels, 1).unwrap();
         assert!(trees.trees.iter().all(|tree| tree.feature == [Some(0), None, None]));
         let prior = 13.0 / 30.0;

@@ -203,7 +203,7 @@ pub(crate) fn logit(p: f64) -> f64 {
 ///
 /// Features are standardised by these rows, then Σ_rows log-loss + (l2 / 2) · ‖coefficients‖² is minimised by
 /// linfa's L-BFGS, which goes on to its end; the intercept is not penalised. Newton steps follow only where they are needed: see
-/// [`Penalised::is_near`]. `l2` = 1/C of scikit-learn's
+/// `Penalised::is_near`. `l2` = 1/C of scikit-learn's
 /// `LogisticRegression`. With `l2` = 0 and classes that a plane separates there is no optimum, which `converged` = false
 /// tells.
 ///

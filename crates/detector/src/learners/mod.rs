@@ -134,6 +134,10 @@ learners! {
     "forest" => Forest(forest::RandomisedTrees);
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "the list of learners makes the enum, and one line of it is no place for a default"
+)]
 impl Default for Learner {
     fn default() -> Self {
         Learner::Logistic

@@ -182,7 +182,7 @@ pub struct DiffLine {
     pub byte_start: Option<usize>,
     /// One past the last byte of that.
     pub byte_end: Option<usize>,
-    /// Its tokens' share of everything that the text rests on, 0 to 1; null without attribution. See [`Basis`].
+    /// Its tokens' share of everything that the text rests on, 0 to 1; null without attribution. See `sources`.
     pub share: Option<f64>,
 }
 
