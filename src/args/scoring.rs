@@ -11,10 +11,8 @@ use crate::{
     terminal::note,
 };
 use veridiff_core::{
-    families::{
-        attribution::{FirstTarget, StartRow, TargetRule},
-        catalogue::FeatureSet,
-    },
+    families::catalogue::FeatureSet,
+    measurement::{FirstTarget, StartRow, TargetRule},
     preset,
     run::models::ModelOptions,
     scorer::Scorer,

@@ -17,7 +17,7 @@ use crate::{
 };
 use veridiff_core::{
     Error,
-    families::{catalogue::SCORER, reference::BLEU4},
+    families::{family::SCORER, reference::BLEU4},
     preset,
     run::{
         choice::{SampleChoice, Shard},

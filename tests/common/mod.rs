@@ -9,7 +9,7 @@ use std::{
 
 use candle_core::{DType, Device};
 use serde::{Deserialize, Deserializer};
-use veridiff_core::families::attribution::{TargetRule, aggregate};
+use veridiff_core::{families::attribution::aggregate, measurement::TargetRule};
 use veridiff_engine::{
     decoder::Decoder,
     files::source::{ResolveOptions, resolve},

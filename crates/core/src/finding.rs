@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{scorer::Measurement, tokens::Segment};
+use crate::{measurement::Measurement, tokens::Segment};
 use veridiff_detector::{Detector, Verdict};
 use veridiff_text::{
     diff::Diff,

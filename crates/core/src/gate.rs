@@ -13,7 +13,8 @@ use crate::{
     case::Case,
     families::{
         attribution,
-        catalogue::{CATALOGUE, FeatureSet, SCORER, TEXT},
+        catalogue::{CATALOGUE, FeatureSet},
+        family::{SCORER, TEXT},
         grounding::GROUNDING,
     },
     finding::{

@@ -16,11 +16,13 @@ pub mod error;
 pub mod families;
 pub mod finding;
 pub mod gate;
+pub mod measurement;
 pub mod preset;
 pub mod run;
 pub mod scorer;
 pub mod self_check;
 pub mod settings;
+pub mod side;
 pub mod tokens;
 
 pub use error::{Error, Result};

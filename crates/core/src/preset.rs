@@ -120,7 +120,7 @@ pub fn models(preset: &[&str], given: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::families::catalogue::FeatureSet;
-    use crate::families::catalogue::SCORER;
+    use crate::families::family::SCORER;
     use veridiff_engine::files::cards::{self, Role};
 
     #[test]

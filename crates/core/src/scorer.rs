@@ -1,10 +1,6 @@
 //! A loaded model that turns a diff and a text into numbers: the pipeline from text to features, for one sample.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use candle_core::{DType, Device};
 use serde_json::Value;
@@ -13,12 +9,10 @@ use tokenizers::Tokenizer;
 use crate::{
     Error, Result,
     case::Case,
-    families::{
-        catalogue::{Needs, SCORER},
-        contrast::Side,
-        per_token::{TokenClass, classes},
-    },
+    families::family::{Needs, SCORER},
+    measurement::Measurement,
     settings::{Settings, Targets},
+    side::Side,
     tokens::{EncodeOptions, Encoding, TokensError, encode, encode_pair, encode_pair_prompt, encode_prompt},
 };
 use veridiff_engine::{
@@ -31,8 +25,10 @@ use veridiff_engine::{
     past::Keep,
     plan::{Footprint, Lengths, Limits, PlanError},
     reading::{
-        attribution::{Denominator, Matrix, attribute_about},
-        scores::{StepRanks, StepScores, scores_about, scores_and_ranks_about},
+        Gradients, Reading, Want,
+        attribution::Denominator,
+        read_about,
+        scores::{StepScores, scores_about},
     },
 };
 use veridiff_table::Row;
@@ -77,42 +73,6 @@ impl Workspace {
     /// An empty one; its samples keep within `limits`.
     pub fn new(limits: Limits) -> Self {
         Workspace { limits, prompt: None, sides: Default::default() }
-    }
-}
-
-/// Everything that a scorer read of one case.
-#[derive(Debug, Clone)]
-pub struct Measurement {
-    /// The change and the text.
-    pub case: Arc<Case>,
-    /// Their tokens.
-    pub encoding: Encoding,
-    /// Scores of the T response tokens.
-    pub scores: StepScores,
-    /// Which of them the means are over.
-    pub counted: Vec<bool>,
-    /// Their ranks, if a feature needs them.
-    pub ranks: Option<StepRanks>,
-    /// Attribution under the settings' fold, if a feature needs it.
-    pub matrix: Option<Matrix>,
-    /// Whether an encoder-decoder's attribution is to the prompt only, so that none of it is to earlier tokens.
-    pub prompt_only: bool,
-    /// The scores behind the prompt with one side of the diff, for each side that a feature needs and that can be read.
-    pub sides: Vec<(Side, StepScores)>,
-    /// Time in the model, without text handling.
-    pub elapsed: Duration,
-}
-
-impl Measurement {
-    /// What each of the response's tokens is part of.
-    pub fn classes(&self) -> Vec<TokenClass> {
-        classes(&self.encoding, self.case.text(), self.case.words())
-    }
-
-    /// The same of those that count.
-    pub fn classes_counted(&self) -> Vec<TokenClass> {
-        let of_tokens = self.counted.iter().zip(self.classes());
-        of_tokens.filter(|(counted, _)| **counted).map(|(_, class)| class).collect()
     }
 }
 
@@ -336,20 +296,14 @@ impl Scorer {
                 None => self.model.read(prompt, keep)?,
             };
             let without = self.scores_of_sides(sides, &prompts, targets)?;
-            let (scores, ranks) = match (wants_ranks, gradients) {
-                (true, _) => scores_and_ranks_about(&prompt, targets).map(|(scores, ranks)| (scores, Some(ranks)))?,
-                (false, false) => (scores_about(&prompt, targets)?, None),
-                (false, true) => (StepScores::default(), None),
-            };
-            if !gradients {
-                return Ok((prompt, scores, None, ranks, without));
-            }
-            let mut attribution = attribute_about(&prompt, targets, settings.attributed_fn, &plan)?;
-            if prompt_only {
-                attribution = attribution.prompt_only();
-            }
-            let matrix = attribution.matrix(settings.fold, settings.normalize);
-            Ok((prompt, attribution.scores, Some(matrix), ranks, without))
+            let gradients = gradients.then_some(Gradients { attributed_fn: settings.attributed_fn, plan: &plan });
+            let want = Want { ranks: wants_ranks, gradients, ..Want::default() };
+            let Reading { scores, ranks, attribution, .. } = read_about(&prompt, targets, &want)?;
+            let matrix = attribution.map(|attribution| {
+                let attribution = if prompt_only { attribution.prompt_only() } else { attribution };
+                attribution.matrix(settings.fold, settings.normalize)
+            });
+            Ok((prompt, scores, matrix, ranks, without))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
@@ -358,7 +312,8 @@ impl Scorer {
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
         let (case, counted) = (Arc::clone(case), settings.counted(&encoding));
-        Ok(Measurement { case, encoding, scores, counted, ranks, matrix, prompt_only, sides, elapsed })
+        let target_rule = settings.target_rule;
+        Ok(Measurement { case, encoding, scores, counted, ranks, matrix, prompt_only, sides, target_rule, elapsed })
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then
@@ -375,7 +330,7 @@ impl Scorer {
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match measured {
             Ok(m) => {
-                for (name, value) in settings.features.values(m, settings) {
+                for (name, value) in settings.features.values(m) {
                     put(name, value.map_or(Value::Null, Value::from));
                 }
                 let e = &m.encoding;

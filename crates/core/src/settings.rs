@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    families::{attribution::TargetRule, catalogue::FeatureSet},
+    families::catalogue::FeatureSet,
+    measurement::TargetRule,
     tokens::{ChangedRule, EncodeOptions, Encoding, Segment},
 };
 use veridiff_engine::reading::attribution::{AttributedFn, Denominator, Fold};

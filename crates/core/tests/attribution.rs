@@ -9,7 +9,7 @@ use candle_nn::VarBuilder;
 use common::{assert_vector, cases, check_case, decoder, fixture};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use veridiff_core::families::attribution::{TargetRule, aggregate};
+use veridiff_core::{families::attribution::aggregate, measurement::TargetRule};
 use veridiff_engine::{
     architectures::config::{Architecture, Config, Rope, RopeScaling},
     decoder::Decoder,

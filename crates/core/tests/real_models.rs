@@ -6,11 +6,7 @@ mod common;
 
 use candle_core::{DType, Device};
 use common::{cases, check_case, fixture};
-use veridiff_core::{
-    families::attribution::{TargetRule, aggregate},
-    scorer::Scorer,
-    settings::Settings,
-};
+use veridiff_core::{families::attribution::aggregate, measurement::TargetRule, scorer::Scorer, settings::Settings};
 use veridiff_engine::{
     decoder::Decoder,
     files::source::{ResolveOptions, resolve},

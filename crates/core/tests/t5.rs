@@ -11,7 +11,8 @@ use common::{Rows, Step, assert_matrix, assert_vector, fixture};
 use serde::Deserialize;
 use veridiff_core::{
     Error,
-    families::attribution::{FirstTarget, StartRow, TargetRule, aggregate},
+    families::attribution::aggregate,
+    measurement::{FirstTarget, StartRow, TargetRule},
     scorer::Scorer,
     self_check,
     settings::{Settings, Targets},

@@ -1,10 +1,12 @@
 //! Attribution by where it flows from: the whole source, its changed and unchanged tokens, and the text itself.
 
 use veridiff_engine::reading::attribution::Matrix;
-use veridiff_text::named;
 
-use super::catalogue::{Compute, Family, Feature, Needs, OF_ATTRIBUTION, SCORER};
-use crate::{scorer::Measurement, settings::Settings, tokens::Segment};
+use super::family::{Compute, Family, Feature, Needs, OF_ATTRIBUTION, SCORER};
+use crate::{
+    measurement::{FirstTarget, Measurement, StartRow, TargetRule},
+    tokens::Segment,
+};
 
 const SHARE: &str = "share of a column, 0 to 1 (normalised); else the unit of the attributed function";
 
@@ -17,8 +19,8 @@ pub static FAMILY: Family = Family {
     features: || FIELDS.map(|(name, meaning, _)| Feature::new(name, SHARE, meaning, SCORER, OF_ATTRIBUTION)).to_vec(),
     compute: Compute::Reading {
         needs: |_| Needs { gradients: true, ..Needs::default() },
-        measure: |m, settings| {
-            let aggregates = Aggregates::of(m, settings);
+        measure: |m| {
+            let aggregates = Aggregates::of(m);
             FIELDS.iter().map(|(_, _, value)| aggregates.as_ref().and_then(value)).collect()
         },
     },
@@ -48,10 +50,10 @@ const FIELDS: [AttributionField; 6] = [
 
 impl Aggregates {
     /// Of what a scorer read, over the targets that count; `None` without attribution.
-    pub fn of(m: &Measurement, settings: &Settings) -> Option<Self> {
+    pub fn of(m: &Measurement) -> Option<Self> {
         let matrix = m.matrix.as_ref()?.of_targets(&m.counted);
         let in_diff: Vec<bool> = m.encoding.segments.iter().map(|&segment| segment == Segment::Diff).collect();
-        let of_all = aggregate(&matrix, &m.encoding.changed, &in_diff, settings.target_rule);
+        let of_all = aggregate(&matrix, &m.encoding.changed, &in_diff, m.target_rule);
         Some(Aggregates { target: of_all.target.filter(|_| !m.prompt_only), ..of_all })
     }
 }
@@ -72,38 +74,6 @@ pub struct Aggregates {
     pub source_diff: f64,
     /// UnchangedAttr over the diff's tokens only.
     pub unchanged_diff: f64,
-}
-
-/// Whether an encoder-decoder's start token is an earlier token of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StartRow {
-    /// It is not: nothing generated it.
-    #[default]
-    Exclude,
-    /// It is, as in Inseq's matrix.
-    Include,
-}
-
-/// What becomes of a target without earlier tokens, which the first one is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FirstTarget {
-    /// It counts as zero.
-    #[default]
-    Zero,
-    /// It is left out of the mean.
-    Skip,
-}
-
-named!(StartRow, "start row", "exclude" => Exclude, "include" => Include);
-named!(FirstTarget, "treatment of the first target", "zero" => Zero, "skip" => Skip);
-
-/// How TargetAttr is taken where Eq. 6 leaves it open (specification, section 6, questions 7 and 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TargetRule {
-    /// Which tokens are earlier ones.
-    pub start_row: StartRow,
-    /// Which targets count.
-    pub first_target: FirstTarget,
 }
 
 /// Aggregates `matrix`; `changed` and `in_diff` say of each of the N prompt tokens whether it is in a changed line and whether

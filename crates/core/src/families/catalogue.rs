@@ -1,173 +1,18 @@
-//! What a family of features is, and the features that a run computes.
+//! Every feature there is, and those that a run computes.
 //!
 //! A feature is one number of a sample. Its column is `<feature>@<model>`, where the model is the scorer, the encoder or the
 //! classifier that it comes from, or `<feature>` alone if it comes from the texts. Every family is one file beside this one: names,
 //! units, meaning, what its columns hang on, what it needs of a scorer, and how it is computed.
 
-use std::{fmt, sync::LazyLock};
+use std::sync::LazyLock;
 
 use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
 
-use super::{FAMILIES, contrast::Side};
-use crate::{case::Case, scorer::Measurement, settings::Settings};
-
-/// The source of features that a language model gives.
-pub const SCORER: &str = "scorer";
-/// The source of features that diff and text give without a model.
-pub const TEXT: &str = "text";
-
-/// Metadata keys that change what every scorer's features mean. One that ends in `@` is followed by the scorer's name.
-pub const OF_SCORER: &[&str] = &[
-    "weights@",
-    "own_template@",
-    "template_sha256",
-    "targets",
-    "parse_special",
-    "changed_rule",
-    "message_prefix",
-    "max_tokens",
-];
-
-/// Those that change what features by gradients mean.
-pub const OF_ATTRIBUTION: &[&str] = &[
-    "weights@",
-    "own_template@",
-    "template_sha256",
-    "targets",
-    "parse_special",
-    "changed_rule",
-    "message_prefix",
-    "max_tokens",
-    "attribution_method",
-    "attributed_fn",
-    "fold",
-    "normalize",
-    "denominator",
-    "start_row",
-    "first_target",
-    "scope",
-];
-
-/// Features that are computed together and chosen together.
-pub struct Family {
-    /// The name a user types.
-    pub name: &'static str,
-    /// Whether its features compare the text with the sample's reference.
-    pub needs_reference: bool,
-    /// Whether a scorer computes it unasked: what the core paper has of scorers.
-    pub is_default: bool,
-    /// Its features, in the order of their columns.
-    pub features: fn() -> Vec<Feature>,
-    /// How they are computed.
-    pub compute: Compute,
-}
-
-impl fmt::Debug for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Family").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// How the features of a family are computed: values in the order of [`Family::features`].
-pub enum Compute {
-    /// From what a scorer read of a case.
-    Reading {
-        /// What the features of these names need of the scorer.
-        needs: fn(&[&str]) -> Needs,
-        /// The values; `None` where the sample has none.
-        measure: fn(&Measurement, &Settings) -> Vec<Option<f64>>,
-    },
-    /// From diff and text alone.
-    Text(fn(&Case) -> Vec<f64>),
-    /// By a source of columns of its own.
-    Source,
-}
-
-/// What features need of a scorer beside the scores of the text's tokens.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Every token's rank, margin and variance.
-    pub ranks: bool,
-    /// Attribution.
-    pub gradients: bool,
-    /// The scores behind prompts with one side of the diff, in the order of [`Side::ALL`].
-    pub sides: Vec<Side>,
-}
-
-impl Needs {
-    /// Both together.
-    fn and(mut self, other: Needs) -> Needs {
-        self.ranks |= other.ranks;
-        self.gradients |= other.gradients;
-        self.sides.extend(other.sides);
-        self
-    }
-}
-
-/// One feature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Feature {
-    /// The column's name before the `@`.
-    pub name: &'static str,
-    /// Unit and range.
-    pub unit: &'static str,
-    /// What it says.
-    pub meaning: &'static str,
-    /// The kind of source that computes it: [`SCORER`], [`TEXT`], or one that its family's file names.
-    pub source: &'static str,
-    /// See [`Entry::hangs_on`].
-    pub hangs_on: &'static [&'static str],
-}
-
-impl Feature {
-    /// A feature of these names, source and keys.
-    pub const fn new(
-        name: &'static str,
-        unit: &'static str,
-        meaning: &'static str,
-        source: &'static str,
-        hangs_on: &'static [&'static str],
-    ) -> Self {
-        Feature { name, unit, meaning, source, hangs_on }
-    }
-
-    /// Whether its column has a model's name behind an `@`: all but what is computed from texts.
-    pub fn has_model(&self) -> bool {
-        ![TEXT, super::reference::REFERENCES].contains(&self.source)
-    }
-}
-
-/// A feature that is a number of some `T`, which a family computes once for all its features.
-pub struct Field<T: 'static> {
-    /// See [`Feature::name`].
-    pub name: &'static str,
-    /// See [`Feature::unit`].
-    pub unit: &'static str,
-    /// See [`Feature::meaning`].
-    pub meaning: &'static str,
-    /// The number.
-    pub value: fn(&T) -> f64,
-}
-
-impl<T> Field<T> {
-    /// The feature, from a source and hanging on some keys.
-    pub fn feature(&self, source: &'static str, hangs_on: &'static [&'static str]) -> Feature {
-        Feature::new(self.name, self.unit, self.meaning, source, hangs_on)
-    }
-
-    /// The numbers of all `fields`; none of nothing.
-    pub fn values(fields: &[Field<T>], of: Option<&T>) -> Vec<Option<f64>> {
-        fields.iter().map(|field| of.map(field.value)).collect()
-    }
-}
-
-/// A [`Field`] that is the field of a struct: `field!("name", unit, "meaning", field)`.
-macro_rules! field {
-    ($name:literal, $unit:expr, $meaning:literal, $field:ident) => {
-        Field { name: $name, unit: $unit, meaning: $meaning, value: |of| of.$field }
-    };
-}
-pub(super) use field;
+use super::{
+    FAMILIES,
+    family::{Compute, Family, Feature, Needs, TEXT},
+};
+use crate::{case::Case, measurement::Measurement};
 
 /// Every feature with its family, in the order of the columns.
 static FEATURES: LazyLock<Vec<(&'static Family, Feature)>> = LazyLock::new(|| {
@@ -259,9 +104,9 @@ impl FeatureSet {
     }
 
     /// Names and values of a scorer's features of a case; `None` where it has none.
-    pub fn values(&self, measurement: &Measurement, settings: &Settings) -> Vec<(&'static str, Option<f64>)> {
+    pub fn values(&self, measurement: &Measurement) -> Vec<(&'static str, Option<f64>)> {
         self.computed(|family| match family.compute {
-            Compute::Reading { measure, .. } => measure(measurement, settings),
+            Compute::Reading { measure, .. } => measure(measurement),
             Compute::Text(_) | Compute::Source => Vec::new(),
         })
     }
@@ -332,9 +177,11 @@ mod tests {
 
     use super::*;
     use crate::families::{
-        reference::{self, BLEU4, NLI_ENTAILMENT, REFERENCES},
+        family::{REFERENCES, SCORER},
+        reference::{self, BLEU4, NLI_ENTAILMENT},
         similarity::{self, ENCODER},
     };
+    use crate::side::Side;
 
     #[test]
     fn families_and_names_choose_in_column_order() {

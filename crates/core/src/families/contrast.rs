@@ -5,13 +5,12 @@
 //! was or is now. Pointwise mutual information between diff and text is the first of them (log-probability, summed).
 
 use veridiff_engine::reading::scores::StepScores;
-use veridiff_text::diff::{Diff, LineKind};
 
 use super::{
-    catalogue::{Compute, Family, Field, Needs, OF_SCORER, SCORER},
+    family::{Compute, Family, Field, Needs, OF_SCORER, SCORER},
     per_token::{TokenClass, deviation, mean, mean_of, quantile, windows},
 };
-use crate::scorer::Measurement;
+use crate::{measurement::Measurement, side::Side};
 
 /// The entry of one side's number.
 macro_rules! change {
@@ -72,57 +71,10 @@ fn needs(names: &[&str]) -> Needs {
     Needs { sides: sides.collect(), ..Needs::default() }
 }
 
-fn measure(m: &Measurement, _: &crate::settings::Settings) -> Vec<Option<f64>> {
+fn measure(m: &Measurement) -> Vec<Option<f64>> {
     let without: Vec<_> = m.sides.iter().map(|(side, scores)| (*side, scores.of_targets(&m.counted))).collect();
     let contrast = Contrast::new(&m.scores.of_targets(&m.counted), &without, &m.classes_counted());
     SIDES.iter().flat_map(|(side, fields)| Field::values(fields, contrast.of(*side))).collect()
-}
-
-/// What is left of the diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Nothing.
-    NoDiff,
-    /// The unchanged lines: the change is cut out.
-    Unchanged,
-    /// The file as it was: the change is undone.
-    Old,
-    /// The file as it is now: what was before is not shown.
-    New,
-}
-
-impl Side {
-    /// Every side.
-    pub const ALL: [Side; 4] = [Side::NoDiff, Side::Unchanged, Side::Old, Side::New];
-
-    /// What is left of a diff of which the first `kept` bytes were read. Lines of the old or the new file stand as unchanged
-    /// ones: with a blank for their marker.
-    pub fn of(self, diff: &Diff, kept: usize) -> String {
-        let mut text = String::new();
-        for line in diff.lines().iter().filter(|line| line.span.start < kept) {
-            let written = &diff.text()[line.span.start..line.span.end.min(kept)];
-            let stays = match (self, line.kind) {
-                (Side::NoDiff, _) => false,
-                (_, LineKind::Context | LineKind::Header) => {
-                    text.push_str(written);
-                    text.push('\n');
-                    continue;
-                }
-                (Side::Old, LineKind::Removed) | (Side::New, LineKind::Added) => true,
-                _ => false,
-            };
-            if stays {
-                text.push(' ');
-                text.push_str(written.get(1..).unwrap_or_default());
-                text.push('\n');
-            }
-        }
-        // the diff that was read may end without a line feed; its sides then do too
-        if !diff.text()[..kept.min(diff.text().len())].ends_with('\n') {
-            text.pop();
-        }
-        text
-    }
 }
 
 /// How the scores change from one side to the whole diff: positive where the whole diff gives more.
@@ -199,23 +151,6 @@ impl Contrast {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sides_of_a_diff() {
-        let text = "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n-b\n+c\n d";
-        let diff = Diff::parse(text).unwrap();
-        let of = |side: Side| side.of(&diff, text.len());
-        assert_eq!(of(Side::NoDiff), "");
-        assert_eq!(of(Side::Unchanged), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n d");
-        assert_eq!(of(Side::Old), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n b\n d");
-        assert_eq!(of(Side::New), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n c\n d");
-        // a diff that was cut has sides that are cut there too
-        let cut = text.find("+c").unwrap() + 1;
-        assert_eq!(Side::New.of(&diff, cut), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n ");
-        assert_eq!(Side::Old.of(&diff, 0), "");
-        let ends = Diff::parse("+é\n-ü\n").unwrap();
-        assert_eq!((Side::New.of(&ends, 99), Side::Unchanged.of(&ends, 99)), (" é\n".into(), String::new()));
-    }
 
     #[test]
     fn changes_by_hand() {

@@ -3,7 +3,7 @@
 use veridiff_text::grounding::Form;
 
 use super::{
-    catalogue::{Compute, Family, Field, TEXT, field},
+    family::{Compute, Family, Field, TEXT, field},
     grounding::GROUNDING,
 };
 

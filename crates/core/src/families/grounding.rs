@@ -5,7 +5,7 @@
 
 use veridiff_text::grounding::{self, Grounding};
 
-use super::catalogue::{Compute, Family, Field, TEXT, field};
+use super::family::{Compute, Family, Field, TEXT, field};
 
 /// The metadata key under which a table says of which version its features of diff and text are, and its columns of their
 /// failures end in it.

@@ -5,11 +5,11 @@ use veridiff_engine::reading::attribution::Matrix;
 use veridiff_text::grounding::Evidence;
 
 use super::{
-    catalogue::{Compute, Family, Field, Needs, OF_ATTRIBUTION, SCORER, field},
+    family::{Compute, Family, Field, Needs, OF_ATTRIBUTION, SCORER, field},
     per_token::{TokenClass, mean},
 };
 use crate::{
-    scorer::Measurement,
+    measurement::Measurement,
     tokens::{Encoding, Segment},
 };
 
@@ -51,7 +51,7 @@ pub static FAMILY: Family = Family {
     features: || FIELDS.iter().map(|field| field.feature(SCORER, OF_ATTRIBUTION)).collect(),
     compute: Compute::Reading {
         needs: |_| Needs { gradients: true, ..Needs::default() },
-        measure: |m, _| Field::values(FIELDS, LineShape::of(m).as_ref()),
+        measure: |m| Field::values(FIELDS, LineShape::of(m).as_ref()),
     },
 };
 

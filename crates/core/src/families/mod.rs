@@ -3,6 +3,7 @@
 pub mod attribution;
 pub mod catalogue;
 pub mod contrast;
+pub mod family;
 pub mod form;
 pub mod grounding;
 pub mod lines;
@@ -12,7 +13,7 @@ pub mod shape;
 pub mod similarity;
 pub mod uncertainty;
 
-use catalogue::Family;
+use family::Family;
 
 /// Every family, in the order of the columns.
 pub static FAMILIES: &[&Family] = &[

@@ -8,15 +8,13 @@
 pub mod bleu;
 pub mod entailment;
 
-use super::catalogue::{Compute, Family, Feature};
+use super::family::{Compute, Family, Feature, REFERENCES};
 
 /// The feature of the texts alone.
 pub const BLEU4: &str = "bleu4";
 /// The feature of classifiers.
 pub const NLI_ENTAILMENT: &str = "nli_entailment";
 
-/// The source of BLEU-4: the sample's text and reference.
-pub const REFERENCES: &str = "references";
 /// The source of entailment: one forward pass of a classifier over reference and text.
 pub const CLASSIFIER: &str = "classifier";
 

@@ -3,10 +3,10 @@
 use veridiff_engine::reading::scores::{StepRanks, StepScores};
 
 use super::{
-    catalogue::{Compute, Family, Field, Needs, OF_SCORER, SCORER, field},
+    family::{Compute, Family, Field, Needs, OF_SCORER, SCORER, field},
     per_token::{TokenClass, deviation, mean, mean_of, quantile, windows},
 };
-use crate::scorer::Measurement;
+use crate::measurement::Measurement;
 
 const NATS: &str = "nats";
 const LOGPROB: &str = "nats, at most 0";
@@ -52,7 +52,7 @@ pub static FAMILY: Family = Family {
     features: || FIELDS.iter().map(|field| field.feature(SCORER, OF_SCORER)).collect(),
     compute: Compute::Reading {
         needs: |_| Needs { ranks: true, ..Needs::default() },
-        measure: |m, _| Field::values(FIELDS, Shape::of(m).as_ref()),
+        measure: |m| Field::values(FIELDS, Shape::of(m).as_ref()),
     },
 };
 

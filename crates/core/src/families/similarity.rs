@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Error, Result,
-    families::catalogue::{Compute, Family, Feature},
+    families::family::{Compute, Family, Feature},
     scorer::{describe, device_name},
 };
 use veridiff_engine::{

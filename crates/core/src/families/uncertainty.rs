@@ -3,7 +3,7 @@
 use veridiff_engine::reading::scores::StepScores;
 
 use super::{
-    catalogue::{Compute, Family, Feature, Needs, OF_SCORER, SCORER},
+    family::{Compute, Family, Feature, Needs, OF_SCORER, SCORER},
     per_token::mean,
 };
 
@@ -31,7 +31,7 @@ pub static FAMILY: Family = Family {
     needs_reference: false,
     is_default: true,
     features: || FIELDS.map(|(name, unit, meaning, _)| Feature::new(name, unit, meaning, SCORER, OF_SCORER)).to_vec(),
-    compute: Compute::Reading { needs: |_| Needs::default(), measure: |m, _| values(&m.scores.of_targets(&m.counted)) },
+    compute: Compute::Reading { needs: |_| Needs::default(), measure: |m| values(&m.scores.of_targets(&m.counted)) },
 };
 
 /// The means of some tokens' scores; `None` of none.

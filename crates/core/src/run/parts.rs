@@ -27,10 +27,7 @@ use super::{
 };
 use crate::{
     Result,
-    families::{
-        catalogue::{CATALOGUE, SCORER},
-        grounding::GROUNDING,
-    },
+    families::{catalogue::CATALOGUE, family::SCORER, grounding::GROUNDING},
     settings::Settings,
 };
 use veridiff_table::{Groups, ID_COLUMN, Row, SHARD_KEY};

@@ -4,9 +4,10 @@ use super::{models::ModelOptions, source::ColumnSource, sources::PlainFeatures};
 use crate::{
     Error, Result,
     families::{
-        catalogue::{FeatureSet, TEXT, UnknownFeature},
+        catalogue::{FeatureSet, UnknownFeature},
+        family::{REFERENCES, TEXT},
         reference::{
-            self, BLEU4, CLASSIFIER, NLI_ENTAILMENT, REFERENCES,
+            self, BLEU4, CLASSIFIER, NLI_ENTAILMENT,
             bleu::Bleu,
             entailment::{EntailmentScore, ReferenceEntailment},
         },

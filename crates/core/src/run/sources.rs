@@ -12,7 +12,8 @@ use crate::{
     Error, Result,
     case::Case,
     families::{
-        catalogue::{CATALOGUE, FeatureSet, TEXT},
+        catalogue::{CATALOGUE, FeatureSet},
+        family::TEXT,
         grounding::{GROUNDING, provenance},
         reference::{BLEU4, bleu::Bleu, entailment::ReferenceEntailment},
         similarity::Similarity,

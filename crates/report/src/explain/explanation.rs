@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
     families::attribution::Aggregates,
-    scorer::Measurement,
+    measurement::Measurement,
     settings::Settings,
     tokens::{Encoding, Segment},
 };
@@ -329,7 +329,7 @@ impl Explanation {
             counted: m.counted.clone(),
             attribution,
             attribution_start: m.matrix.as_ref().map_or(Vec::new(), |matrix| matrix.start.clone()),
-            aggregates: Aggregates::of(m, settings).map(AggregatesJson::from),
+            aggregates: Aggregates::of(m).map(AggregatesJson::from),
             sources: None,
             chosen: None,
             features: of_sample(sample, scorer, settings, m),

@@ -12,7 +12,7 @@ use veridiff_core::{
         catalogue::FeatureSet,
         reference::{BLEU4, bleu::Bleu},
     },
-    scorer::Measurement,
+    measurement::Measurement,
     settings::Settings,
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
@@ -71,7 +71,7 @@ pub struct DetectorVerdict {
 
 /// Every feature of the registry: what the scorer measured, BLEU-4 if there is a reference, and the rest without a value.
 pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &Measurement) -> Vec<FeatureValue> {
-    let values = settings.features.values(m, settings);
+    let values = settings.features.values(m);
     let plain = FeatureSet::plain().plain_values(&m.case);
     let of_catalogue = |feature: &Entry| {
         let measured = values.iter().find(|(name, _)| *name == feature.name);

@@ -7,7 +7,11 @@ use unicode_width::UnicodeWidthStr;
 use super::*;
 use crate::explain::*;
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_core::{case::Case, tokens::Boundary};
+use veridiff_core::{
+    case::Case,
+    measurement::{Measurement, TargetRule},
+    tokens::Boundary,
+};
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, fit_detector, labelled_rows,
 };
@@ -77,6 +81,7 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         matrix: Some(matrix),
         ranks: None,
         prompt_only: false,
+        target_rule: TargetRule::default(),
         sides: Vec::new(),
         elapsed: Duration::from_millis(3),
     };

@@ -1,0 +1,86 @@
+//! What a scorer read of a case, before any feature is made of it.
+
+use std::{sync::Arc, time::Duration};
+
+use veridiff_engine::reading::{
+    attribution::Matrix,
+    scores::{StepRanks, StepScores},
+};
+use veridiff_text::named;
+
+use crate::{
+    case::Case,
+    families::per_token::{TokenClass, classes},
+    side::Side,
+    tokens::Encoding,
+};
+
+/// Everything that a scorer read of one case.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// The change and the text.
+    pub case: Arc<Case>,
+    /// Their tokens.
+    pub encoding: Encoding,
+    /// Scores of the T response tokens.
+    pub scores: StepScores,
+    /// Which of them the means are over.
+    pub counted: Vec<bool>,
+    /// Their ranks, if a feature needs them.
+    pub ranks: Option<StepRanks>,
+    /// Attribution under the settings' fold, if a feature needs it.
+    pub matrix: Option<Matrix>,
+    /// Whether an encoder-decoder's attribution is to the prompt only, so that none of it is to earlier tokens.
+    pub prompt_only: bool,
+    /// The scores behind the prompt with one side of the diff, for each side that a feature needs and that can be read.
+    pub sides: Vec<(Side, StepScores)>,
+    /// How the attribution to earlier tokens of the text is aggregated.
+    pub target_rule: TargetRule,
+    /// Time in the model, without text handling.
+    pub elapsed: Duration,
+}
+
+impl Measurement {
+    /// What each of the response's tokens is part of.
+    pub fn classes(&self) -> Vec<TokenClass> {
+        classes(&self.encoding, self.case.text(), self.case.words())
+    }
+
+    /// The same of those that count.
+    pub fn classes_counted(&self) -> Vec<TokenClass> {
+        let of_tokens = self.counted.iter().zip(self.classes());
+        of_tokens.filter(|(counted, _)| **counted).map(|(_, class)| class).collect()
+    }
+}
+
+/// Whether an encoder-decoder's start token is an earlier token of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartRow {
+    /// It is not: nothing generated it.
+    #[default]
+    Exclude,
+    /// It is, as in Inseq's matrix.
+    Include,
+}
+
+/// What becomes of a target without earlier tokens, which the first one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstTarget {
+    /// It counts as zero.
+    #[default]
+    Zero,
+    /// It is left out of the mean.
+    Skip,
+}
+
+named!(StartRow, "start row", "exclude" => Exclude, "include" => Include);
+named!(FirstTarget, "treatment of the first target", "zero" => Zero, "skip" => Skip);
+
+/// How TargetAttr is taken where Eq. 6 leaves it open (specification, section 6, questions 7 and 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TargetRule {
+    /// Which tokens are earlier ones.
+    pub start_row: StartRow,
+    /// Which targets count.
+    pub first_target: FirstTarget,
+}
