@@ -110,7 +110,7 @@ pub struct Feature {
     pub meaning: &'static str,
     /// The kind of source that computes it: [`SCORER`], [`TEXT`], or one that its family's file names.
     pub source: &'static str,
-    /// See [`Entry::hangs_on`].
+    /// See [`Entry::hangs_on`](veridiff_table::catalogue::Entry::hangs_on).
     pub hangs_on: &'static [&'static str],
 }
 
