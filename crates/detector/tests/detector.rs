@@ -455,10 +455,11 @@ fn files_of_the_first_schema_say_what_they_said_when_they_were_written() {
     let recorded: Value = serde_json::from_str(&file("predictions")).unwrap();
     let rows: Vec<Vec<f64>> = recorded["rows"].as_array().unwrap().iter().map(numbers).collect();
     let path = Path::new("d.json");
-    for learner in Learner::NAMES {
+    // the learners there were: a new one has no file of that schema
+    for learner in ["logistic", "boosted", "forest"] {
         let (want, text) = (&recorded[learner], file(learner));
         let first = Detector::from_json(&text, path).unwrap();
-        assert_eq!((first.learner().name(), first.sha256()), (*learner, want["sha256"].as_str().unwrap()));
+        assert_eq!((first.learner().name(), first.sha256()), (learner, want["sha256"].as_str().unwrap()));
         // written in the present schema it is another file of the same detector
         let second = Detector::from_json(&first.to_json(), path).unwrap();
         assert_ne!(second.sha256(), first.sha256());
