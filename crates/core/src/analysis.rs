@@ -22,9 +22,9 @@ pub use repeats::{ABLATION_REPEATS, Repeat};
 pub use stepwise::Steps;
 pub use transfer::Transfers;
 
-use crate::error::one_line;
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows};
 use veridiff_table::{Table, TableError};
+use veridiff_text::chain::one_line;
 
 /// Every kind of analysis, in the order in which they are made.
 pub const KINDS: [&Kind; 7] = [

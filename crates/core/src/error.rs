@@ -134,14 +134,3 @@ impl Error {
         }
     }
 }
-
-/// An error and its causes in one line, each behind a colon.
-pub fn one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
-}

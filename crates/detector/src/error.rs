@@ -266,7 +266,7 @@ impl DetectorError {
                 Some("score the samples with the settings of the detector's training rows, or fit a detector on these".into())
             }
             NotForChecking { .. } => Some(
-                "fit a detector on features of one scorer and of the texts (`--features`); `score` and `eval --detector` take any"
+                "fit a detector on features of scorers and of the texts (`--features`); `score` and `eval --detector` take any"
                     .into(),
             ),
             DecisionRule { .. } => Some(
