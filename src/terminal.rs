@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use tracing::{Event, Level, Metadata, Subscriber, field, level_filters::LevelFilter};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-use veridiff_text::printable::printable;
+use veridiff_text::{hint::Hint, printable::printable};
 
 /// Whether the person asked for nothing but the error that ends the run.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -149,6 +149,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_engine::DeviceError,
             veridiff_engine::ModelError,
             veridiff_engine::plan::PlanError,
+            veridiff_git::GitError,
             veridiff_report::pages::ReportError,
             veridiff_table::TableError,
             veridiff_text::diff::DiffError,

@@ -4,13 +4,18 @@ use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
-    process::Command,
 };
 
 use anyhow::{Context, bail};
 
 use veridiff_detector::{Detector, shipped};
-use veridiff_text::sample::{Sample, Samples, Task};
+use veridiff_git::Repository;
+use veridiff_text::{
+    diff::input::{self, ChangeText, InputError, Note},
+    sample::{Sample, Samples, Task},
+};
+
+use crate::terminal::UsageError;
 
 /// Whether a path stands for stdin.
 pub fn is_stdin(path: &Path) -> bool {
@@ -19,6 +24,10 @@ pub fn is_stdin(path: &Path) -> bool {
 
 /// A file, or stdin for `-`, as text.
 pub fn read(path: &Path) -> anyhow::Result<String> {
+    String::from_utf8(bytes(path)?).with_context(|| format!("`{}` is not UTF-8", path.display()))
+}
+
+fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let place = || format!("cannot read `{}`", path.display());
     if is_stdin(path) {
@@ -26,7 +35,7 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
     } else {
         File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(place)?;
     }
-    String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
+    Ok(bytes)
 }
 
 /// What a file, or stdin for `-`, holds of samples.
@@ -37,7 +46,27 @@ pub fn samples_of(input: &Path) -> anyhow::Result<Samples> {
     } else {
         Box::new(BufReader::new(File::open(input).with_context(place)?))
     };
-    Samples::read(reader).with_context(place)
+    let mut samples = Samples::read(reader).with_context(place)?;
+    for told in read_changes(samples.samples.iter_mut().map(|(_, sample)| sample)) {
+        tracing::warn!("{told}");
+    }
+    Ok(samples)
+}
+
+/// Reads each sample's change as one from a file is read, and returns what there is to tell of them. A change that is refused stays
+/// as it is: its sample is still one of the input, and the rows of a table are not to become fewer.
+fn read_changes<'s>(samples: impl IntoIterator<Item = &'s mut Sample>) -> Vec<String> {
+    let mut told = Vec::new();
+    for sample in samples {
+        match input::read(&sample.diff) {
+            Ok(change) => {
+                told.extend(change.notes.iter().map(|note| format!("sample `{}`: {note}", sample.id)));
+                sample.diff = change.diff;
+            }
+            Err(error) => told.push(format!("sample `{}`: {error}", sample.id)),
+        }
+    }
+    told
 }
 
 /// The task called `name`.
@@ -59,92 +88,50 @@ pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
     read.with_context(|| format!("`{name}` is neither a shipped detector ({}) nor a file", shipped::names().join(", ")))
 }
 
-/// A commit's own change and message, as git prints them.
-pub fn commit(revision: &str) -> anyhow::Result<Sample> {
-    let git = |format: &[&str]| -> anyhow::Result<String> {
-        let output = Command::new("git")
-            .args(["show", "--no-color", "--no-ext-diff"])
-            .args(format)
-            .args(["--end-of-options", revision])
-            .output()
-            .context("cannot run git")?;
-        if !output.status.success() {
-            bail!("git cannot show `{revision}`: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let diff = git(&["--format=", "--first-parent"])?;
+/// A commit's own change, as git shows it, and its message. `dir` is in its repository.
+pub fn commit(dir: &Path, revision: &str) -> anyhow::Result<Sample> {
+    let commit = Repository::discover(dir)?.commit(revision)?;
+    let diff = commit.diff()?;
     if diff.trim().is_empty() {
         bail!("the commit `{revision}` changes nothing");
     }
-    let message = git(&["--format=%B", "--no-patch"])?;
-    Ok(Sample { task: Task::Commit, ..Sample::new(revision, diff.trim_start_matches('\n'), message.trim()) })
+    Ok(Sample { task: Task::Commit, ..Sample::new(revision, &diff, commit.message.trim()) })
 }
 
-/// Divides what `git diff; cat MESSAGE` prints: the diff ends with its last hunk, as long as the hunks' headers say, and what
-/// follows is the text. Either may be blank.
-pub fn diff_and_text(input: &str) -> (&str, &str) {
-    const HEADERS: [&str; 17] = [
-        "diff ",
-        "index ",
-        "--- ",
-        "+++ ",
-        "old mode ",
-        "new mode ",
-        "new file mode ",
-        "deleted file mode ",
-        "similarity index ",
-        "dissimilarity index ",
-        "rename ",
-        "copy ",
-        "Binary files ",
-        "GIT binary patch",
-        "\\ No newline",
-        "Index: ",
-        "=======",
-    ];
-    let (mut at, mut end) = (0, 0);
-    let (mut old, mut new) = (0usize, 0usize); // lines that the hunk still promises
-    for line in input.split_inclusive('\n') {
-        at += line.len();
-        let is_of_diff = match line.as_bytes().first() {
-            _ if line.starts_with("@@") => {
-                (old, new) = hunk_lengths(line).unwrap_or((0, 0));
-                true
-            }
-            Some(b'\\') => true,
-            Some(b'+') if new > 0 => {
-                new -= 1;
-                true
-            }
-            Some(b'-') if old > 0 => {
-                old -= 1;
-                true
-            }
-            // an editor may have taken the blank off an empty line
-            Some(b' ' | b'\n' | b'\r') if old > 0 && new > 0 => {
-                (old, new) = (old - 1, new - 1);
-                true
-            }
-            _ => HEADERS.iter().any(|header| line.starts_with(header)),
-        };
-        if is_of_diff {
-            end = at;
-        } else if !line.trim().is_empty() {
-            break;
+/// A change from a file, or from stdin for `-`. `text` is what stands beside it: where that is the diff, the two were swapped.
+pub fn change_in(path: &Path, text: &str) -> anyhow::Result<ChangeText> {
+    let (input, note) = decoded(path)?;
+    let change = input::read(&input).map_err(|error| match error {
+        InputError::NotADiff(_) if input::looks_like_diff(text) => {
+            UsageError::error(format!("`{}` is no diff, and the text is one", path.display()), "swap --diff and --text")
         }
-    }
-    input.split_at(end)
+        error => refused(path, &error),
+    })?;
+    Ok(told_first(change, note))
 }
 
-/// The two lengths in `@@ -1,2 +3,4 @@`; one where none is given.
-fn hunk_lengths(line: &str) -> Option<(usize, usize)> {
-    let mut ranges = line.split_whitespace().skip(1);
-    let mut length = |mark: char| -> Option<usize> {
-        let range = ranges.next()?.strip_prefix(mark)?;
-        range.split_once(',').map_or(Some(1), |(_, n)| n.parse().ok())
-    };
-    Some((length('-')?, length('+')?))
+/// A change and the text behind it, as `(git diff; cat MESSAGE)` prints them, from a file, or from stdin for `-`. The change
+/// ends with its last hunk; the text may be blank.
+pub fn change_and_text_in(path: &Path) -> anyhow::Result<(ChangeText, String)> {
+    let (input, note) = decoded(path)?;
+    let (change, text) = input::read_with_text(&input).map_err(|error| refused(path, &error))?;
+    Ok((told_first(change, note), text))
+}
+
+/// What a file, or stdin for `-`, holds as text, in whatever encoding.
+fn decoded(path: &Path) -> anyhow::Result<(String, Option<Note>)> {
+    let (text, bad_line) = input::decode(&bytes(path)?);
+    Ok((text, bad_line.map(|line| Note::NotUtf8 { line })))
+}
+
+fn told_first(mut change: ChangeText, note: Option<Note>) -> ChangeText {
+    change.notes.splice(0..0, note);
+    change
+}
+
+fn refused(path: &Path, error: &InputError) -> anyhow::Error {
+    let place = if is_stdin(path) { "stdin".to_owned() } else { format!("`{}`", path.display()) };
+    UsageError::error(format!("{place}: {error}"), error.hint().unwrap_or_default())
 }
 
 /// A commit message without what git takes out of it: lines that start with `#`, and all below its scissors.
@@ -157,16 +144,50 @@ pub fn without_comments(message: &str) -> String {
 mod tests {
     use super::*;
 
+    const DIFF: &str = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n";
+
+    fn file(content: &[u8]) -> tempfile::NamedTempFile {
+        use std::io::Write;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(content).unwrap();
+        file
+    }
+
     #[test]
-    fn the_diff_ends_with_its_last_hunk() {
-        let diff = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n";
-        for text in ["Say b.\n", "- a list\n+ of points\n", ""] {
-            assert_eq!(diff_and_text(&format!("{diff}{text}")), (diff, text));
-        }
-        // a removed line that looks like a header, an added one like text, and no newline at the end
-        let hard = "@@ -1,2 +1 @@\n--- was a rule\n-x\n+y\n\\ No newline at end of file\n";
-        assert_eq!(diff_and_text(&format!("{hard}\nthe text")), (hard, "\nthe text"));
-        assert_eq!(diff_and_text("no diff at all"), ("", "no diff at all"));
+    fn a_message_is_no_part_of_the_change_in_a_file() {
+        let shown = format!("commit 0123456789\nAuthor: A <a@b>\n\n    Switch to Redis\n\n{DIFF}");
+        let change = change_in(file(shown.as_bytes()).path(), "").unwrap();
+        assert_eq!((change.diff.as_str(), change.message.as_deref()), (DIFF, Some("Switch to Redis")));
+        let (change, text) = change_and_text_in(file(format!("{shown}The text").as_bytes()).path()).unwrap();
+        assert_eq!((change.diff.as_str(), text.as_str(), change.notes), (DIFF, "The text", vec![]));
+        let latin = change_in(file(b"@@ -1 +1 @@\n-a\n+\xe9\n").path(), "").unwrap();
+        assert_eq!(
+            (latin.diff.as_str(), latin.notes),
+            ("@@ -1 +1 @@\n-a\n+\u{fffd}\n", vec![Note::NotUtf8 { line: 3 }])
+        );
+    }
+
+    #[test]
+    fn a_text_in_the_place_of_the_diff_is_refused_with_a_guess() {
+        let text = file(b"Say b.\n");
+        let refused = |beside: &str| change_in(text.path(), beside).unwrap_err();
+        let hint = |error: &anyhow::Error| error.downcast_ref::<UsageError>().unwrap().hint.clone();
+        assert_eq!(hint(&refused(DIFF)), "swap --diff and --text");
+        assert_eq!(hint(&refused("Say c.")), "is this the text? did you swap --diff and --text?");
+        assert!(refused("").to_string().ends_with("this is no diff: it looks like a text"));
+    }
+
+    #[test]
+    fn the_changes_of_samples_are_read_in_the_same_way() {
+        let shown = format!("From: A\nSubject: [PATCH] x\n\n---\n{}", DIFF.replace("+1,2", "+1,9"));
+        let mut samples =
+            [Sample::new("1", DIFF, "x"), Sample::new("2", &shown, "x"), Sample::new("3", "no diff", "x")];
+        let told = read_changes(&mut samples);
+        assert_eq!(samples[0].diff, DIFF);
+        assert_eq!(samples[1].diff, DIFF);
+        assert_eq!(samples[2].diff, "no diff");
+        assert!(told[0].starts_with("sample `2`: line 9: the hunk header promises 2 old and 9 new lines"), "{told:?}");
+        assert_eq!(told[1..], ["sample `3`: this is no diff: it looks like a text"]);
     }
 
     #[test]

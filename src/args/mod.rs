@@ -3,7 +3,9 @@
 pub mod change;
 pub mod device;
 pub mod references;
+pub mod repository;
 pub mod rows;
+pub mod rules;
 pub mod scoring;
 
 /// Reads a choice by one of its `names`, which help and errors list.

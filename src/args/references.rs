@@ -5,6 +5,7 @@ use veridiff_core::{
     run::references::{PoolingChoice, ReferenceError, References},
 };
 
+use super::choice;
 use crate::terminal::UsageError;
 
 /// Encoders, classifiers and BLEU.
@@ -21,8 +22,8 @@ pub struct ReferenceArgs {
     /// Classifier that says whether the reference entails the text; named as for --model, repeatable
     #[arg(long, value_name = "MODEL")]
     classifier: Vec<String>,
-    /// Which of a classifier's numbers: probability or logit [default: probability]
-    #[arg(long, value_name = "SCORE")]
+    /// Which of a classifier's numbers [default: probability]
+    #[arg(long, value_name = "SCORE", value_parser = choice::<EntailmentScore>(EntailmentScore::NAMES))]
     entailment: Option<EntailmentScore>,
     /// BLEU-4 variant: codereviewer, sacrebleu or nltk; settings follow after colons [default: codereviewer]
     #[arg(long, value_name = "VARIANT")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use candle_core::DType;
+use clap::builder::PossibleValuesParser;
 
 use crate::{
     args::{choice, device::DeviceChoice},
@@ -111,7 +112,7 @@ impl ModelArgs {
 pub struct SettingArgs {
     /// Settings to start from: paper = probability, l2, normalised; raw = log-prob, dot, not normalised; paper-26 = as
     /// paper, and in `score` the core paper's 26 features and their models, each replaced by a NAME=SOURCE of its name
-    #[arg(long, value_name = "NAME", default_value = "paper")]
+    #[arg(long, value_name = "NAME", default_value = "paper", value_parser = PossibleValuesParser::new(preset::names()))]
     pub preset: String,
     /// The scalar that attribution explains [default: the preset's]
     #[arg(long, value_name = "FN", value_parser = choice::<AttributedFn>(AttributedFn::NAMES))]

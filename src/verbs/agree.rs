@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Outcome, annotate::samples};
+use super::{Exit, annotate::samples};
 use crate::{
     args::choice,
     terminal::{UsageError, note, print},
@@ -116,7 +116,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let files = args.files.read()?;
     if files.files.len() == 1 && args.output.is_none() {
         return Err(UsageError::error(
@@ -155,7 +155,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         write_samples(&samples, output)?;
         tell(&count, samples.len(), output);
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// What a reader of a pair's figures should know.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use console::{Key, Term};
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::change::samples_of,
     terminal::{UsageError, note, print_styled},
@@ -65,7 +65,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let annotator = args.annotator.trim();
     if annotator.is_empty() {
         return Err(UsageError::error("`--annotator` is blank", "give a name, such as `--annotator ann`"));
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let rest = if n < of { "; run the same command to go on" } else { "" };
     note(&format!("{n} of {of} answered, in `{}`{rest}", args.output.display()));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Every sample of a file, under the ids that `score` gives them; a line that is none is refused.

@@ -8,10 +8,15 @@ use std::{
 
 use anyhow::bail;
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::{
-        change::{commit, detector_called, diff_and_text, is_stdin, read, samples_of, task_called, without_comments},
+        change::{
+            change_and_text_in, change_in, commit, detector_called, is_stdin, read, samples_of, task_called,
+            without_comments,
+        },
+        repository::RepositoryArgs,
+        rules::{FailOn, RuleArgs},
         scoring::{ModelArgs, SettingArgs},
     },
     progress,
@@ -23,11 +28,13 @@ use veridiff_core::{
     gate::{Gate, GateOptions},
     settings::Settings,
 };
-use veridiff_detector::Verdict;
-use veridiff_report::findings::{page, rdjson_line, sarif};
+use veridiff_report::findings::{github, page, rdjson_lines, sarif, summary};
 use veridiff_text::{
     chain::one_line,
-    sample::{Sample, Task},
+    sample::{
+        Sample, Task,
+        platforms::{PlatformError, github_comments, gitlab_discussions},
+    },
 };
 
 /// How findings are written.
@@ -41,15 +48,8 @@ enum Format {
     Sarif,
     /// reviewdog's diagnostics, one a line.
     Rdjsonl,
-}
-
-/// The verdict from which on a text fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FailOn {
-    /// Only what is called unsupported.
-    Unsupported,
-    /// What is too close to call as well.
-    Abstain,
+    /// Annotations of GitHub Actions.
+    Github,
 }
 
 /// Arguments of `veridiff check`.
@@ -59,7 +59,7 @@ enum FailOn {
 )]
 pub struct Args {
     /// The change: a file with a unified diff or one hunk; `-` reads stdin [default, with --text: stdin]
-    #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit"])]
     diff: Option<PathBuf>,
     /// The text about it: a file; `-` reads stdin, where it stands behind the diff unless --diff is given
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit"])]
@@ -67,23 +67,34 @@ pub struct Args {
     /// Leave out lines of the text that start with `#`, and all below git's scissors, as a commit-msg hook must
     #[arg(long, requires = "text")]
     strip_comments: bool,
-    /// A commit of the repository here: is its message true to its change?
+    /// A commit of the repository: is its message true to its change?
     #[arg(long, value_name = "REV", conflicts_with = "input")]
     commit: Option<String>,
+    /// GitHub's review comments: what `gh api repos/OWNER/REPO/pulls/N/comments --paginate` prints; `-` reads stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit", "text", "diff"])]
+    github_comments: Option<PathBuf>,
+    /// GitLab's discussions of a merge request, beside its diff: what `glab api projects/ID/merge_requests/N/discussions` prints
+    #[arg(long, value_name = "FILE", requires = "diff", conflicts_with_all = ["input", "commit", "text", "github_comments"])]
+    gitlab_discussions: Option<PathBuf>,
     /// Samples, one JSON object a line; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// What the text was written as: review or commit [default: review; commit with --commit; the sample's own with --input]
-    #[arg(long)]
+    #[command(flatten)]
+    repository: RepositoryArgs,
+    /// What the text was written as [default: review; commit with --commit; the sample's own with --input]
+    #[arg(long, value_parser = Task::ALL.map(Task::name))]
     task: Option<String>,
-    /// A detector: a file that `fit` wrote, or one that ships with the program [default: the shipped one for the task]
+    /// A detector: a file that `fit` wrote, one that ships with the program, or `none` to ask the change alone, which needs no model
+    /// [default: the shipped one for the task]
     #[arg(long, value_name = "FILE|NAME")]
     detector: Option<String>,
     /// Attribute the text too, and show the lines of the diff that it rests on: slower
     #[arg(long)]
     full: bool,
-    /// The verdict from which on a text fails
-    #[arg(long, value_enum, default_value = "unsupported")]
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// The verdict from which on a text fails: contradicted, unsupported or abstain; or codes of rules, with commas
+    #[arg(long, value_name = "VERDICT|CODES", default_value = "unsupported")]
     fail_on: FailOn,
     /// Exit with 0 even if a text failed
     #[arg(long)]
@@ -101,7 +112,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (samples, unreadable) = args.samples()?;
     for problem in &unreadable {
         note(&format!("warning: {problem}"));
@@ -110,17 +121,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     args.check(&samples, |index, finding| output.take(index, finding))?;
     let findings = output.finish()?;
 
-    let worst = findings.iter().filter_map(|finding| finding.verdict).max();
-    let limit = match args.fail_on {
-        FailOn::Unsupported => Verdict::Unsupported,
-        FailOn::Abstain => Verdict::Abstain,
-    };
+    let fails = findings.iter().any(|finding| args.fail_on.is_met(finding));
     Ok(if !unreadable.is_empty() || findings.iter().any(|finding| finding.error.is_some()) {
-        Outcome::SomeRowsFailed
-    } else if worst >= Some(limit) && !args.exit_zero {
-        Outcome::Flagged
+        Exit::SomeRowsFailed
+    } else if fails && !args.exit_zero {
+        Exit::Flagged
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
@@ -143,7 +150,8 @@ impl Output {
             match self.format {
                 Format::Text => crate::terminal::print_styled(&page(finding))?,
                 Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
-                Format::Rdjsonl => rdjson_line(finding).map_or(Ok(()), |line| print(&format!("{line}\n")))?,
+                Format::Rdjsonl => rdjson_lines(finding).iter().try_for_each(|line| print(&format!("{line}\n")))?,
+                Format::Github => print(&github(finding))?,
                 // one document of all
                 Format::Sarif => {}
             }
@@ -158,6 +166,9 @@ impl Output {
         if self.format == Format::Sarif {
             print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?;
         }
+        if self.format == Format::Text && findings.len() > 1 {
+            print(&format!("{}\n", summary(&findings)))?;
+        }
         Ok(findings)
     }
 }
@@ -168,7 +179,7 @@ impl Args {
         let task = self.task.as_deref().map(task_called).transpose()?;
         let (mut samples, unreadable) = match (&self.text, &self.commit, &self.input) {
             (Some(text), ..) => (vec![self.diff_and_text(text)?], Vec::new()),
-            (_, Some(revision), _) => (vec![commit(revision)?], Vec::new()),
+            (_, Some(revision), _) => (vec![commit(self.repository.dir(), revision)?], Vec::new()),
             (.., Some(input)) => match read_samples(input)? {
                 (samples, unreadable) if samples.is_empty() => {
                     return Err(UsageError::error(
@@ -181,10 +192,12 @@ impl Args {
                 }
                 read => read,
             },
+            _ if self.github_comments.is_some() || self.gitlab_discussions.is_some() => (self.exported()?, Vec::new()),
             _ => {
                 return Err(UsageError::error(
                     "nothing to check",
-                    "give a diff on stdin with --text FILE, --diff FILE with --text FILE, --commit REV, or --input FILE",
+                    "give a diff on stdin with --text FILE, --diff FILE with --text FILE, --commit REV, --input FILE or \
+                     --github-comments FILE",
                 ));
             }
         };
@@ -194,10 +207,30 @@ impl Args {
         Ok((samples, unreadable))
     }
 
+    /// Comments that a code host exported.
+    fn exported(&self) -> anyhow::Result<Vec<Sample>> {
+        let refuse = |error: PlatformError| {
+            let hint = error.hint();
+            UsageError::error(one_line(&error), hint)
+        };
+        let exported = match (&self.github_comments, &self.gitlab_discussions, &self.diff) {
+            (Some(file), ..) => github_comments(&read(file)?).map_err(refuse)?,
+            (_, Some(file), Some(diff)) => gitlab_discussions(&read(file)?, &read(diff)?).map_err(refuse)?,
+            _ => bail!("--gitlab-discussions needs --diff with the merge request's diff"),
+        };
+        if exported.n_left_out > 0 {
+            note(&format!("note: {} comments on no line of the diff were left out", exported.n_left_out));
+        }
+        Ok(exported.samples)
+    }
+
     fn diff_and_text(&self, text: &Path) -> anyhow::Result<Sample> {
-        let (diff, text) = match &self.diff {
+        let (change, text) = match &self.diff {
             Some(diff) if is_stdin(diff) && is_stdin(text) => bail!("--diff and --text cannot both read stdin"),
-            Some(diff) => (read(diff)?, read(text)?),
+            Some(diff) => {
+                let text = read(text)?;
+                (change_in(diff, &text)?, text)
+            }
             None => {
                 if std::io::stdin().is_terminal() {
                     return Err(UsageError::error(
@@ -205,29 +238,30 @@ impl Args {
                         "pipe a diff in, as in `git diff | veridiff check --text FILE`, or give --diff FILE",
                     ));
                 }
-                let stdin = read(Path::new("-"))?;
+                let stdin = Path::new("-");
                 if is_stdin(text) {
-                    let (diff, text) = diff_and_text(&stdin);
-                    (diff.to_owned(), text.to_owned())
+                    change_and_text_in(stdin)?
                 } else {
-                    (stdin, read(text)?)
+                    let text = read(text)?;
+                    (change_in(stdin, &text)?, text)
                 }
             }
         };
-        let text = if self.strip_comments { without_comments(&text) } else { text.trim().to_owned() };
-        if diff.trim().is_empty() {
-            return Err(UsageError::error(
-                "the change is blank",
-                "`git diff --cached` prints what is about to be committed",
-            ));
+        for told in &change.notes {
+            note(&format!("note: {told}"));
         }
+        let text = if self.strip_comments { without_comments(&text) } else { text.trim().to_owned() };
         if text.is_empty() {
             return Err(UsageError::error(
                 "the text is blank",
                 "with `--text -` and no --diff, the text stands behind the diff: `(git diff; cat MESSAGE) | veridiff check --text -`",
             ));
         }
-        Ok(Sample::new("stdin", &diff, &text))
+        Ok(Sample::new("stdin", &change.diff, &text))
+    }
+
+    fn is_without_detector(&self) -> bool {
+        self.detector.as_deref() == Some("none")
     }
 
     /// Gives `done` the index and the finding of each sample, as they come.
@@ -238,7 +272,15 @@ impl Args {
     ) -> anyhow::Result<()> {
         let settings = Settings { max_memory: self.model.max_memory, ..self.settings.settings(FeatureSet::default())? };
         let gate = Gate::open(GateOptions {
-            detector: self.detector.as_deref().map(detector_called).transpose()?,
+            detector: self
+                .detector
+                .as_deref()
+                .filter(|_| !self.is_without_detector())
+                .map(detector_called)
+                .transpose()?,
+            facts_only: self.is_without_detector(),
+            rules: self.rules.choice()?,
+            tree: self.repository.tree(self.commit.as_deref())?,
             tasks: Task::ALL.into_iter().filter(|&task| samples.iter().any(|sample| sample.task == task)).collect(),
             full: self.full,
             settings,

@@ -2,7 +2,7 @@
 
 use clap::CommandFactory;
 
-use super::{Cli, Outcome};
+use super::{Cli, Exit};
 use crate::terminal::print;
 
 /// Arguments of `veridiff completions`.
@@ -13,9 +13,9 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "veridiff", &mut script);
     print(&String::from_utf8_lossy(&script))?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

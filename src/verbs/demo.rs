@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Instant};
 use anyhow::Context;
 
 use super::{
-    Outcome,
+    Exit,
     explain::{check_writable, explain, judge, screen, write_page},
 };
 use crate::{
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     if !args.json {
         check_writable(&args.html)?;
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let evaluation = evaluate(&rows, figures)?;
     print(&evaluation_page(&evaluation, if args.json { TableFormat::Json } else { TableFormat::Text }))?;
     if args.json {
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
 
     let (place, detector) = surest(&samples, &table, &features, figures)?;
@@ -84,5 +84,5 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         "\nThese 48 texts are a demonstration, too few to judge a detector by. Next: `veridiff score --input FILE.jsonl \
          --output table.parquet`, then `fit` and `eval`.\n",
     )?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

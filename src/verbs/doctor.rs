@@ -3,7 +3,7 @@
 use candle_core::DType;
 use serde_json::json;
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::scoring::ModelArgs,
     terminal::{note, print},
@@ -83,7 +83,7 @@ impl Memory {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut ok = true;
     let mut models = args.model.options()?;
     let found = models.files()?;
@@ -162,5 +162,5 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
              do not trust attribution",
         );
     }
-    Ok(if ok { Outcome::Done } else { Outcome::SomeRowsFailed })
+    Ok(if ok { Exit::Done } else { Exit::SomeRowsFailed })
 }

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 
-use super::{Outcome, notebook};
+use super::{Exit, notebook};
 use crate::{
     args::{
         change::detector_called,
@@ -57,7 +57,7 @@ pub struct Args {
     coefficients: bool,
     /// Choose features by steps that lower Akaike's criterion, on all rows and within each training fold
     #[arg(long, value_name = "DIRECTION", num_args = 0..=1, default_missing_value = "both",
-          conflicts_with = "detector")]
+          value_parser = choice::<StepDirection>(StepDirection::NAMES), conflicts_with = "detector")]
     stepwise: Option<StepDirection>,
     /// How far the rows that these features rank highest are the same; without names the best three, of several families
     #[arg(long, value_name = "FEATURE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "")]
@@ -94,7 +94,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let settings = args.figures.settings();
     if let Some(path) = &args.notebook {
@@ -139,7 +139,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if format == TableFormat::Csv {
         note_lines(&evaluation.notes).for_each(|line| note(&line));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 impl Args {

@@ -8,10 +8,11 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::{
-        change::{commit, detector_called, is_stdin, read, samples_of, task_called},
+        change::{change_in, commit, detector_called, is_stdin, read, samples_of},
+        choice,
         scoring::{ModelArgs, SettingArgs},
     },
     terminal::{UsageError, has_colours, note, print},
@@ -25,7 +26,10 @@ use veridiff_core::{
 use veridiff_detector::Detector;
 use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};
-use veridiff_text::{chain::one_line, sample::Sample};
+use veridiff_text::{
+    chain::one_line,
+    sample::{Sample, Task},
+};
 
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
@@ -48,9 +52,9 @@ pub struct Args {
     /// Which of them
     #[arg(long, requires = "input")]
     id: Option<String>,
-    /// What the text was written as: review or commit [default: review; commit with --commit; the sample's own with --input]
-    #[arg(long)]
-    task: Option<String>,
+    /// What the text was written as [default: review; commit with --commit; the sample's own with --input]
+    #[arg(long, value_parser = choice::<Task>(Task::NAMES))]
+    task: Option<Task>,
     /// Show what this token of the text rests on, counted from 1; N-M for several
     #[arg(long, value_name = "N", conflicts_with = "phrase")]
     token: Option<TokenRange>,
@@ -102,11 +106,11 @@ impl FromStr for TokenRange {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     let mut sample = args.sample()?;
-    if let Some(name) = &args.task {
-        sample.task = task_called(name)?;
+    if let Some(task) = args.task {
+        sample.task = task;
     }
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
@@ -144,7 +148,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else if args.html.is_none() {
         print(&terminal_page(&explanation, screen(args.width)))?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Measures a sample and gathers what there is to say about it.
@@ -208,9 +212,14 @@ impl Args {
                 if is_stdin(diff) && is_stdin(text) {
                     bail!("--diff and --text cannot both read stdin");
                 }
-                Ok(Sample::new("", &read(diff)?, read(text)?.trim_end_matches('\n')))
+                let text = read(text)?;
+                let change = change_in(diff, &text)?;
+                for told in &change.notes {
+                    note(&format!("note: {told}"));
+                }
+                Ok(Sample::new("", &change.diff, text.trim_end_matches('\n')))
             }
-            (_, _, Some(revision), _) => commit(revision),
+            (_, _, Some(revision), _) => commit(Path::new("."), revision),
             (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
             _ => Err(UsageError::error(
                 "nothing to explain",

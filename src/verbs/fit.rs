@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::{
         choice,
@@ -39,7 +39,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let table = args.rows.table()?;
     let rows = args.rows.labelled(&table, &[])?;
     let settings = FitSettings {
@@ -56,5 +56,5 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if !args.json {
         print(&format!("written to        {}\n", args.output.display()))?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Outcome;
+use super::Exit;
 use crate::terminal::{note, print};
 use veridiff_core::Error;
 use veridiff_table::{MergeSummary, Table};
@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     Table::check_output(&args.output)?;
     let shards = args
         .inputs
@@ -38,7 +38,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(&format!("{fields}\n"))?;
     }
     tell(&args, &summary);
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Tells a person, on stderr, what the merged table is and what may be wrong with it.

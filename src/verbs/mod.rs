@@ -26,7 +26,7 @@ mod score;
 
 /// How a verb ended, as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Exit {
     /// 0: it did what was asked.
     Done,
     /// 1: `check` objects to a text.
@@ -106,9 +106,9 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => completions::run(args),
     };
     match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Flagged) => ExitCode::from(1),
-        Ok(Outcome::SomeRowsFailed) => ExitCode::from(3),
+        Ok(Exit::Done) => ExitCode::SUCCESS,
+        Ok(Exit::Flagged) => ExitCode::from(1),
+        Ok(Exit::SomeRowsFailed) => ExitCode::from(3),
         Err(error) => {
             report(&error);
             ExitCode::from(2)

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     progress::{bytes, onto},
     terminal::print,
@@ -71,14 +71,14 @@ enum Action {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let output = match args.action {
         Action::List { json } => list(json),
         Action::Pull { model, verify, offline, json } => pull(&model, verify, offline, json),
         Action::Show { model, json } => show(&model, json),
     }?;
     print(&output)?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 fn list(json: bool) -> Result<String, ModelError> {

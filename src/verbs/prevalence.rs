@@ -1,6 +1,6 @@
 //! `veridiff prevalence`: how often each outcome is, by generator.
 
-use super::{Outcome, agree::FileArgs};
+use super::{Exit, agree::FileArgs};
 use crate::{
     args::choice,
     terminal::{note, print},
@@ -22,12 +22,12 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (settled, notes) = args.files.read()?.settle();
     let format = if args.json { TableFormat::Json } else { args.format };
     print(&prevalence_page(&prevalence(&settled), &notes, format))?;
     if format == TableFormat::Csv {
         notes.iter().for_each(|line| note(&format!("note: {line}")));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::Outcome;
+use super::Exit;
 use crate::{
     args::{
         change::samples_of,
@@ -82,7 +82,7 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(output) = &args.output {
         Table::check_output(output)?;
     }
@@ -114,7 +114,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(output) => run.write(output, args.begin(), &mut RunBar::default())?,
     };
     args.tell(&summary, n_unreadable)?;
-    Ok(if summary.n_failed + n_unreadable > 0 { Outcome::SomeRowsFailed } else { Outcome::Done })
+    Ok(if summary.n_failed + n_unreadable > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }
 
 /// Prints rows as JSON lines as they come; a reader that has gone away ends the run.

@@ -18,7 +18,7 @@ const DIFF: &str = "@@ -1,2 +1,2 @@\n a\n-b\n+c";
 fn lines_that_are_no_samples_leave_the_others() {
     let desk = Desk::new();
     let mut input = sample("good", DIFF, "renames b").into_bytes();
-    input.extend(sample("count", "@@ -1,9 +1,2 @@\n a\n-b\n+c", "cut diff").bytes()); // 2
+    input.extend(sample("count", "@@@ -1 @@@\n a\n-b\n+c", "of a merge").bytes()); // 2
     input.extend(sample("no-diff", "", "x").bytes()); // 3
     input.extend(sample("no-text", DIFF, " ").bytes()); // 4
     input.extend(b"{\"id\":\"broken\",\"diff\":\"+x\",\"te\n"); // 5
@@ -48,7 +48,7 @@ fn lines_that_are_no_samples_leave_the_others() {
             "hint: a sample needs `id`, `diff` and `text`",
             "hint: convert the file to UTF-8",
             // the row that failed, with its own diff's line
-            "row `count`: diff line 1: the hunk header promises 9 old and 2 new lines, found 2 old and 2 new",
+            "row `count`: diff line 1: this is a combined diff",
             "1 failed",
             "8 unreadable lines",
         ],
@@ -58,7 +58,7 @@ fn lines_that_are_no_samples_leave_the_others() {
     assert_eq!(text("id"), ["good", "count", "good-2", "last"].map(|id| Some(id.to_owned())));
     assert_eq!(text("status@llama_tied"), ["ok", "error", "ok", "ok"].map(|s| Some(s.to_owned())));
     assert_eq!(text("row"), ["0", "1", "5", "11"].map(|row| Some(row.to_owned())));
-    assert!(text("error@llama_tied")[1].as_ref().unwrap().contains("produce it again"), "the row has the hint");
+    assert!(text("error@llama_tied")[1].as_ref().unwrap().contains("choose a parent"), "the row has the hint");
     assert_eq!(table.numbers("logprob@llama_tied").unwrap().iter().filter(|v| v.is_some()).count(), 3);
 }
 
@@ -136,7 +136,7 @@ fn names_that_do_not_exist_list_those_that_do() {
         ("--device gpu", "unknown device `gpu`; one of cpu, cuda[:n], metal"),
         ("--device cpu:1", "unknown device `cpu:1`"),
         ("--device cuda:x", "`x` is not a device number"),
-        ("--preset papper", "unknown preset `papper`; one of paper, raw"),
+        ("--preset papper", "[possible values: paper, raw, paper-26]"),
         ("--prompt reviw", "unknown template `reviw`, expected one of `review`, `commit`"),
         ("--template none.txt", "cannot read template `none.txt`"),
         ("--template no-place.txt", "write `{diff}` once"),
@@ -336,8 +336,7 @@ fn what_explain_needs_is_said() {
     let desk = Desk::new();
     desk.write("in.jsonl", sample("a", DIFF, "t") + "{\n");
     desk.write("d.diff", DIFF);
-    desk.write("bad.diff", b"+\xff");
-    desk.write("counts.diff", "@@ -1,9 +1,2 @@\n a\n-b\n+c");
+    desk.write("prose.diff", "Returns nothing when the list is empty.");
     desk.write("empty", "\n");
     desk.write("t.txt", "some text");
     let model = fixture("llama_tied");
@@ -350,11 +349,10 @@ fn what_explain_needs_is_said() {
     refused("--diff d.diff", &["--text <FILE>"]);
     refused("--diff none --text t.txt", &["cannot read `none`", "hint: check the path"]);
     refused("--diff - --text -", &["cannot both read stdin"]);
-    refused("--diff bad.diff --text t.txt", &["`bad.diff` is not UTF-8"]);
-    refused("--diff counts.diff --text t.txt", &["diff line 1", "hint: "]);
+    refused("--diff prose.diff --text t.txt", &["no diff", "hint: "]);
     refused("--diff empty --text t.txt", &["empty", "hint: "]);
     refused("--diff d.diff --text empty", &["text", "hint: "]);
-    refused("--diff d.diff --text t.txt --task poem", &["unknown task `poem`; one of review, commit"]);
+    refused("--diff d.diff --text t.txt --task poem", &["[possible values: review, commit]"]);
     refused("--input in.jsonl --id b", &["no sample `b` among the 1", "1 of its lines cannot be read", "line 2"]);
     refused("--commit HEAD", &["git"]);
     refused("--diff d.diff --text t.txt --max-tokens 10", &["limit of 10", "hint: raise --max-tokens"]);
@@ -366,10 +364,10 @@ fn what_explain_needs_is_said() {
 fn messages_quote_no_raw_escapes() {
     let desk = Desk::new();
     let hostile = "\x1b[31m\u{202e}red";
-    desk.write("in.jsonl", sample(hostile, DIFF, "t") + &sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
+    desk.write("in.jsonl", sample(hostile, DIFF, "t") + &sample(hostile, "@@@ -1 @@@\n-a", "t"));
     let run = desk.score("--input in.jsonl");
     run.ends(3, &["have the id of an earlier one", "red-2`"]);
-    desk.write("one.jsonl", sample(hostile, "@@ -1,9 +1,2 @@\n a", "t"));
+    desk.write("one.jsonl", sample(hostile, "@@@ -1 @@@\n-a", "t"));
     let failed = desk.score("--input one.jsonl");
     failed.ends(3, &["red`: diff line 1"]);
     let missing = desk.run(&["score", "--input", hostile]);

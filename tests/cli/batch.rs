@@ -285,7 +285,7 @@ fn a_run_that_goes_on_keeps_its_journal() {
 #[test]
 fn resume_tries_failed_rows_again_and_takes_over_only_what_is_unchanged() {
     let desk = Desk::new();
-    let (good, bad) = ("@@ -1,1 +1,1 @@\n-b\n+c", "@@ -1,9 +1,1 @@\n-b\n+c");
+    let (good, bad) = ("@@ -1,1 +1,1 @@\n-b\n+c", "@@@ -1 @@@\n-b\n+c");
     let input =
         |broken: &str, text: &str| sample("a", good, "one") + &sample("b", broken, "two") + &sample("c", good, text);
     desk.write("in.jsonl", input(bad, "three"));

@@ -36,9 +36,10 @@ fn a_text_is_judged_wherever_it_comes_from() {
     ];
     let found: Vec<Value> = ways.iter().map(|(args, stdin)| check(&desk, args, stdin).lines().remove(0)).collect();
     assert!(found.iter().all(|finding| *finding == found[0]), "{found:#?}");
-    let says: Vec<&str> =
-        found[0]["evidence"]["ungrounded"].as_array().unwrap().iter().map(|u| u["words"].as_str().unwrap()).collect();
-    assert_eq!(says, ["frobnicate_matrix", "quaternion_hash"]);
+    let facts = found[0]["statements"][0]["facts"].as_array().unwrap();
+    let says: Vec<String> = facts.iter().map(|fact| fact["says"].to_string()).collect();
+    assert_eq!(says, ["\"`frobnicate_matrix` is not in this diff\"", "\"`quaternion_hash` is not in this diff\""]);
+    assert_eq!((&facts[0]["byte_start"], &facts[0]["byte_end"]), (&Value::from(0), &Value::from(19)), "marks included");
     assert_eq!(found[0]["place"], serde_json::json!({ "file": "src/area.py", "line": 8 }));
     let p = found[0]["p_hallucination"].as_f64().unwrap();
     let grounded =
@@ -81,12 +82,12 @@ fn the_exit_status_says_what_was_found() {
     check(&desk, "--input -", &good).ends(0, &[]);
     check(&desk, "--input -", "").refused(&["has no sample"]);
     // a diff that cannot be read is a row that failed, and that is worse than a flagged one
-    let broken = sample("b", "@@ -1,9 +1,9 @@\n-a\n", "text");
+    let broken = sample("b", "@@ -1 +1 @@\n a\n", "text");
     let run = check(&desk, "--input - --json", &format!("{bad}{broken}not json\n"));
     run.ends(3, &["line 3"]);
     let lines = run.lines();
     assert_eq!((lines[0]["verdict"].as_str(), lines[1]["verdict"].as_str()), (Some("unsupported"), None));
-    assert!(lines[1]["error"].as_str().unwrap().contains("hunk"), "{}", lines[1]);
+    assert!(lines[1]["error"].as_str().unwrap().contains("no added"), "{}", lines[1]);
 }
 
 #[test]
@@ -300,7 +301,7 @@ fn review_tools_get_what_they_read() {
     let empty: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &good).stdout).unwrap();
     assert_eq!(empty["runs"][0]["results"], serde_json::json!([]));
     is_sarif(&empty);
-    let broken = sample("b", "@@ -1,9 +1,9 @@\n-a\n", "text");
+    let broken = sample("b", "@@ -1 +1 @@\n a\n", "text");
     let failed: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &broken).stdout).unwrap();
     assert_eq!(failed["runs"][0]["invocations"][0]["executionSuccessful"], false);
     is_sarif(&failed);

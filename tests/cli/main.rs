@@ -10,6 +10,7 @@ mod explain;
 mod merge;
 mod references;
 mod report;
+mod repository;
 mod resume;
 mod snapshots;
 mod verbs;

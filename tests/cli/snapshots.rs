@@ -145,7 +145,7 @@ fn score() {
     page.desk.write("in.jsonl", DEMO);
     page.desk.write(
         "bad.jsonl",
-        DEMO.lines().next().unwrap().to_owned() + "\nno sample\n" + &sample("b", "@@ -1,9 +1 @@\n-a", "t"),
+        DEMO.lines().next().unwrap().to_owned() + "\nno sample\n" + &sample("b", "@@@ -1 @@@\n-a", "t"),
     );
     page.run("score --model @llama_tied --input in.jsonl --limit 2")
         .run("score --model @llama_tied --input in.jsonl --output t.parquet --limit 3 --json")
@@ -186,7 +186,7 @@ fn check() {
     page.desk.write("true", TRUE);
     page.desk.write("false", FALSE);
     page.desk.write("blank", "\n");
-    let broken = sample("broken", "@@ -1,9 +1,9 @@\n-a\n", "text");
+    let broken = sample("broken", "@@ -1 +1 @@\n a\n", "text");
     page.desk.write("both.jsonl", sample("good", DIFF, TRUE) + &sample("bad", DIFF, FALSE) + &broken);
     page.prepare("score --input in.jsonl --features grounding --output words.jsonl");
     let features = "ground_words,ground_changed,ground_names,ground_names_absent";

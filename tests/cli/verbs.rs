@@ -148,7 +148,7 @@ fn a_commit_is_explained_with_its_own_diff_and_message() {
     assert!(shown.ends(0, &[]).stdout.contains("+n = 0"), "{}", shown.stdout);
     // the first commit has no parent
     explain(&desk, &["--commit", "HEAD~1"]).ends(0, &[]);
-    explain(&desk, &["--commit", "nope"]).refused(&["git cannot show `nope`"]);
+    explain(&desk, &["--commit", "nope"]).refused(&["no revision `nope`", "hint: "]);
     explain(&desk, &["--commit", "--output=x"]).refused(&[]);
     git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
     explain(&desk, &["--commit", "HEAD"]).refused(&["the commit `HEAD` changes nothing"]);

@@ -2,9 +2,13 @@
 
 use std::sync::OnceLock;
 
+use veridiff_facts::{
+    change::{Change, Tree},
+    judge::Judgement,
+};
 use veridiff_text::{
     diff::{Diff, DiffError},
-    grounding::{Evidence, PlainScores, Words},
+    grounding::{Alignment, PlainScores, Words},
     sample::{Sample, Task},
 };
 
@@ -14,8 +18,9 @@ pub struct Case {
     diff: Diff,
     text: String,
     task: Task,
-    evidence: OnceLock<Evidence>,
+    alignment: OnceLock<Alignment>,
     plain: OnceLock<PlainScores>,
+    judgement: OnceLock<Judgement>,
 }
 
 impl Case {
@@ -24,8 +29,8 @@ impl Case {
     /// # Errors
     /// The diff cannot be read; the error names the line.
     pub fn new(diff: &str, text: impl Into<String>, task: Task) -> Result<Self, DiffError> {
-        let (evidence, plain) = (OnceLock::new(), OnceLock::new());
-        Ok(Case { diff: Diff::parse(diff)?, text: text.into(), task, evidence, plain })
+        let (alignment, plain, judgement) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Case { diff: Diff::parse(diff)?, text: text.into(), task, alignment, plain, judgement })
     }
 
     /// Of a sample.
@@ -36,12 +41,12 @@ impl Case {
         Case::new(&sample.diff, sample.text.clone(), sample.task)
     }
 
-    /// The change.
+    /// The change that the text is about, taken apart into lines.
     pub fn diff(&self) -> &Diff {
         &self.diff
     }
 
-    /// The text.
+    /// The text that is judged, as it was given.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -52,17 +57,28 @@ impl Case {
     }
 
     /// Every word of the text with where it stands in the change, and the statements that its lines decide.
-    pub fn evidence(&self) -> &Evidence {
-        self.evidence.get_or_init(|| Evidence::new(&self.diff, &self.text))
+    pub fn alignment(&self) -> &Alignment {
+        self.alignment.get_or_init(|| Alignment::new(&self.diff, &self.text))
     }
 
-    /// The words of the text.
+    /// What the change says of the text, statement by statement.
+    pub fn judgement(&self) -> &Judgement {
+        self.judgement.get_or_init(|| self.judgement_with(None))
+    }
+
+    /// What the change and the tree behind it say of the text, worked out at each call. What the change does not name and the tree
+    /// does is no longer objected to, and what neither names is known to be nowhere.
+    pub fn judgement_with(&self, tree: Option<&dyn Tree>) -> Judgement {
+        Judgement::new(&Change::new(&self.diff), &self.text, self.task, tree)
+    }
+
+    /// The text taken apart into words, sentences and quoted code.
     pub fn words(&self) -> &Words {
-        &self.evidence().words
+        &self.alignment().words
     }
 
     /// Grounding and form of the text.
     pub fn plain(&self) -> &PlainScores {
-        self.plain.get_or_init(|| PlainScores::of_evidence(&self.diff, &self.text, self.evidence()))
+        self.plain.get_or_init(|| PlainScores::of_alignment(&self.diff, &self.text, self.alignment()))
     }
 }

@@ -13,10 +13,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can go wrong in the library. The areas' enums say what, where and with which values;
 /// [`Error::hint`] says how to mend it.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `name` is what stands behind the `@` of a
+/// model's columns, `id` a sample's, `source` what went wrong beneath.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum Error {
-    /// A diff that is not one.
+    /// A diff whose hunks and headers do not fit each other.
     #[error(transparent)]
     Diff(#[from] DiffError),
     /// A sample (JSONL line) that cannot be used.
@@ -48,18 +52,10 @@ pub enum Error {
     Reference(#[from] ReferenceError),
     /// A model that was found cannot be loaded.
     #[error("cannot load the model `{name}`")]
-    Loading {
-        /// The name of its columns.
-        name: String,
-        /// What is wrong with it.
-        source: Box<Error>,
-    },
+    Loading { name: String, source: Box<Error> },
     /// A model is asked for columns after its loading has failed.
     #[error("the model `{name}` is not loaded")]
-    NotLoaded {
-        /// The name of its columns.
-        name: String,
-    },
+    NotLoaded { name: String },
     /// Models are given that stand for none of those that are needed.
     #[error("{} models are given for {} that the detector uses", given.len(), names.len())]
     OtherModels {
@@ -71,11 +67,9 @@ pub enum Error {
     /// A row was computed that the journal cannot take: the run stops, since whatever it went on to compute would be lost too.
     #[error("row `{id}` could not be kept; finished rows are in `{}`", journal.display())]
     RowNotKept {
-        /// The sample's id.
         id: String,
         /// Where the rows are that were finished before.
         journal: PathBuf,
-        /// Why it cannot be written.
         source: Box<TableError>,
     },
     /// All rows are computed, but their table cannot be written.
@@ -86,7 +80,6 @@ pub enum Error {
     TableNotWritten {
         /// Where the rows are.
         journal: PathBuf,
-        /// Why it cannot be written.
         source: Box<TableError>,
     },
     /// A tensor operation failed: a fault of ours or of the device, not of the input.

@@ -1,14 +1,20 @@
 //! What is said of one text: a probability, a verdict, and the evidence in words and lines.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::{measurement::Measurement, tokens::Segment};
-use veridiff_detector::{Detector, Verdict};
-use veridiff_text::{
-    diff::Diff,
-    grounding::{self, Found},
-    sample::Sample,
+use crate::{
+    case::Case,
+    measurement::Measurement,
+    tokens::Segment,
+    verdict::{Verdict, of_statement},
 };
+use veridiff_detector::Detector;
+use veridiff_facts::{
+    judge::{Judged, Judgement},
+    rules::{Ruled, Ruling},
+};
+use veridiff_text::{diff::Diff, sample::Sample};
 
 /// Most entries of each kind of evidence.
 const MOST: usize = 5;
@@ -21,13 +27,20 @@ const SURPRISING_LOGPROB: f64 = -6.9;
 pub struct Finding {
     /// The sample's id.
     pub id: String,
-    /// Calibrated probability that the change does not support the text, 0 to 1; null if it could not be computed.
+    /// Probability that the change does not support the text, 0 to 1: the detector's, calibrated, and of a contradicted text at least
+    /// its rule's measured precision. Null if it could not be computed, or if no detector was asked and no rule decides.
     pub p_hallucination: Option<f64>,
+    /// The detector's own probability, before facts.
+    pub p_detector: Option<f64>,
     /// Null if it could not be reached.
     pub verdict: Option<Verdict>,
-    /// Which detector says so.
-    pub detector: DetectorName,
-    /// Why.
+    /// Why the verdict is `abstain`; null for others.
+    pub reason: Option<String>,
+    /// The text statement by statement, with what the change says of each.
+    pub statements: Vec<StatementFinding>,
+    /// Which detector was asked; null where the facts stand alone.
+    pub detector: Option<DetectorName>,
+    /// What the detector's probability rests on.
     pub evidence: Evidence,
     /// What limits the verdict: a language, a generator, lengths or values unlike the detector's training rows, a diff that was cut.
     pub notes: Vec<String>,
@@ -37,6 +50,53 @@ pub struct Finding {
     #[serde(skip)]
     pub text: String,
     /// File of the diff and line of its new side to which a report points.
+    pub place: Option<Place>,
+}
+
+/// A statement of a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatementFinding {
+    /// First byte in the text.
+    pub byte_start: usize,
+    /// One past the last byte.
+    pub byte_end: usize,
+    /// What it does: `assertion`, `request`, `question`, `opinion`, `courtesy`, `code`, `quote` or `markup`.
+    pub kind: &'static str,
+    /// What the facts alone say of it.
+    pub verdict: Verdict,
+    /// The precision of the rule that contradicts it; null where no rule does.
+    pub p_hallucination: Option<f64>,
+    /// What rules found, in the order of their codes.
+    pub facts: Vec<FactFinding>,
+}
+
+/// What a rule found in a statement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactFinding {
+    /// The rule's code, `VD003`.
+    pub rule: &'static str,
+    /// The rule's name, `direction`.
+    pub name: &'static str,
+    /// `holds`, `not_here`, `nowhere` or `contradicted`.
+    pub ruling: Ruling,
+    /// First byte in the text of the words that are meant.
+    pub byte_start: usize,
+    /// One past the last byte.
+    pub byte_end: usize,
+    /// Lines of the diff that say so.
+    pub lines: Vec<FactLine>,
+    /// The same in words.
+    pub says: String,
+}
+
+/// A line of the change that decides a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FactLine {
+    /// 1-based line of the diff.
+    pub diff_line: usize,
+    /// As in the diff, marker included.
+    pub text: String,
+    /// File and line of the new side, if the diff names them and the line is there.
     pub place: Option<Place>,
 }
 
@@ -60,12 +120,16 @@ pub struct Place {
 
 impl Finding {
     /// A finding about a sample that says nothing yet.
-    pub(crate) fn new(sample: &Sample, detector: &Detector) -> Finding {
+    pub(crate) fn new(sample: &Sample, detector: Option<&Detector>) -> Finding {
         Finding {
             id: sample.id.clone(),
             p_hallucination: None,
+            p_detector: None,
             verdict: None,
-            detector: DetectorName { id: detector.id().to_owned(), sha256: detector.sha256().to_owned() },
+            reason: None,
+            statements: Vec::new(),
+            detector: detector
+                .map(|detector| DetectorName { id: detector.id().to_owned(), sha256: detector.sha256().to_owned() }),
             evidence: Evidence::default(),
             notes: Vec::new(),
             error: None,
@@ -78,44 +142,12 @@ impl Finding {
 /// What speaks for a verdict.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Evidence {
-    /// What the text says that the change does not have, or contradicts: refuted statements, then misspelt names, then names that
-    /// do not occur. A name that does not occur may be one from the rest of the file.
-    pub ungrounded: Vec<Ungrounded>,
     /// Words of the text that the model found most surprising after the diff, worst first.
     pub surprising: Vec<SurprisingWord>,
     /// Lines of the diff that the text rests on most; empty without attribution.
     pub lines: Vec<RestsOn>,
     /// The features that moved the verdict most, strongest first.
     pub features: Vec<Contribution>,
-}
-
-/// Something that the text says and the change does not bear out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ungrounded {
-    /// Of which kind.
-    pub kind: UngroundedKind,
-    /// The words of the text that it is about.
-    pub words: String,
-    /// First byte in the text.
-    pub byte_start: usize,
-    /// One past the last byte.
-    pub byte_end: usize,
-    /// 1-based lines of the diff that contradict it.
-    pub diff_lines: Vec<usize>,
-    /// The same as a sentence.
-    pub says: String,
-}
-
-/// How a text fails to stand on a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UngroundedKind {
-    /// Lines of the diff contradict a statement.
-    Refuted,
-    /// A name is not in the diff, but one that is spelt almost like it.
-    NearMiss,
-    /// A name is not in the diff.
-    Absent,
 }
 
 /// A word that the model did not expect.
@@ -155,54 +187,37 @@ pub struct Contribution {
     pub log_odds: f64,
 }
 
-/// Refuted statements, misspelt names and absent ones, each kind in the order of the text.
-pub(crate) fn ungrounded(evidence: &grounding::Evidence, text: &str) -> Vec<Ungrounded> {
-    let mut found = Vec::new();
-    for claim in evidence.claims.iter().filter(|claim| claim.verdict == grounding::Verdict::Fails) {
-        let words = text[claim.subject.clone()].to_owned();
-        let diff_lines: Vec<usize> = claim.lines.iter().map(|line| line + 1).collect();
-        let lines = match diff_lines[..] {
-            [] => "the change says otherwise".to_owned(),
-            [line] => format!("line {line} of the diff says otherwise"),
-            [first, ..] => format!("line {first} of the diff and others say otherwise"),
-        };
-        found.push(Ungrounded {
-            kind: UngroundedKind::Refuted,
-            says: format!("says that `{words}` {}: {lines}", claim.kind.says()),
-            words,
-            byte_start: claim.span.start.min(claim.subject.start),
-            byte_end: claim.span.end.max(claim.subject.end),
-            diff_lines,
-        });
-    }
-    let mut name = |mention: &grounding::Mention, kind: UngroundedKind, says: &dyn Fn(&str) -> String| {
-        let span = evidence.word_of(mention).span.clone();
-        let words = text[span.clone()].to_owned();
-        // a name is said once, however often the text repeats it
-        if !found.iter().any(|known: &Ungrounded| known.words == words) {
-            let says = says(&words);
-            found.push(Ungrounded {
-                kind,
-                words,
-                byte_start: span.start,
-                byte_end: span.end,
-                diff_lines: Vec::new(),
-                says,
-            });
+/// The statements of a case with what the change says of each.
+pub(crate) fn statements(case: &Case, judgement: &Judgement) -> Vec<StatementFinding> {
+    let of = |judged: &Judged| {
+        let accused = judged.ruled.iter().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
+        StatementFinding {
+            byte_start: judged.span.start,
+            byte_end: judged.span.end,
+            kind: judged.kind.name(),
+            verdict: of_statement(judged).verdict,
+            p_hallucination: accused.map(|ruled| ruled.rule.precision).reduce(f64::max),
+            facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
         }
     };
-    for mention in evidence.near_misses() {
-        if let Found::Near { name: near, .. } = &mention.found {
-            name(mention, UngroundedKind::NearMiss, &|words| {
-                format!("`{words}` does not occur in the change; `{near}` does")
-            });
-        }
+    judgement.statements.iter().map(of).collect()
+}
+
+fn fact(case: &Case, ruled: &Ruled) -> FactFinding {
+    let line = |&index: &usize| FactLine {
+        diff_line: index + 1,
+        text: case.diff().line_text(index).trim_end().to_owned(),
+        place: place_of(case.diff(), index),
+    };
+    FactFinding {
+        rule: ruled.rule.code,
+        name: ruled.rule.name,
+        ruling: ruled.ruling,
+        byte_start: ruled.span.start,
+        byte_end: ruled.span.end,
+        lines: ruled.lines.iter().take(MOST).map(line).collect(),
+        says: ruled.message.clone(),
     }
-    for mention in evidence.absent_names() {
-        name(mention, UngroundedKind::Absent, &|words| format!("`{words}` does not occur in the change"));
-    }
-    found.truncate(2 * MOST);
-    found
 }
 
 /// Words (runs without white space) whose least likely token is below [`SURPRISING_LOGPROB`].
@@ -293,11 +308,20 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
     detector.features.iter().zip(values).filter_map(far).collect()
 }
 
-/// The first changed line, as the new side counts; a removal has the line that is there now.
-pub(crate) fn place(diff: &Diff) -> Option<Place> {
+/// The sample's own `path` and `line`, where a platform's comment has them; else the first changed line.
+pub(crate) fn place(sample: &Sample, diff: &Diff) -> Option<Place> {
+    let own = |key: &str| sample.extra.get(key);
+    if let (Some(path), Some(line)) = (own("path").and_then(Value::as_str), own("line").and_then(Value::as_u64)) {
+        return Some(Place { file: path.to_owned(), line: usize::try_from(line).ok()? });
+    }
     let lines = diff.lines();
-    let first = lines.iter().position(|line| line.kind.is_changed())?;
-    let file = diff.files().get(lines[first].file?)?.clone();
-    let line = lines[first..].iter().chain(lines[..first].iter().rev()).find_map(|line| line.new)?;
+    place_of(diff, lines.iter().position(|line| line.kind.is_changed())?)
+}
+
+/// A line as the new side counts; a removal has the line that is there now.
+fn place_of(diff: &Diff, index: usize) -> Option<Place> {
+    let lines = diff.lines();
+    let file = diff.files().get(lines[index].file?)?.clone();
+    let line = lines[index..].iter().chain(lines[..index].iter().rev()).find_map(|line| line.new)?;
     Some(Place { file, line })
 }

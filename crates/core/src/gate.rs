@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     ops::ControlFlow,
     sync::Arc,
 };
@@ -14,28 +15,47 @@ use crate::{
     families::{
         attribution,
         catalogue::{CATALOGUE, FeatureSet},
+        facts::{self, FACTS},
         family::{SCORER, TEXT},
         grounding::GROUNDING,
     },
     finding::{
-        Evidence, Finding, RestsOn, SurprisingWord, contributions, place, range_notes, rests_on, surprising, ungrounded,
+        Evidence, Finding, RestsOn, SurprisingWord, contributions, place, range_notes, rests_on, statements, surprising,
     },
     run::{batch::Batch, models::ModelOptions},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
+    verdict,
 };
 use veridiff_detector::{Detector, DetectorError, shipped};
+use veridiff_facts::{change::Tree, judge::Judgement, rules::Choice};
 use veridiff_table::{Row, catalogue::model_of};
 use veridiff_text::{
     grounding, language,
     sample::{Sample, Task},
 };
 
+/// The names of a tree, which all samples of a gate are changes of.
+#[derive(Clone)]
+pub struct SharedTree(pub Arc<dyn Tree + Send + Sync>);
+
+impl fmt::Debug for SharedTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedTree").finish_non_exhaustive()
+    }
+}
+
 /// What a gate is opened with. The default judges texts of every task by the shipped detectors, with their model on the CPU.
 #[derive(Debug)]
 pub struct GateOptions {
     /// The detector; where absent, the shipped one for each task.
     pub detector: Option<Detector>,
+    /// Whether the change alone is asked: no detector, no model.
+    pub facts_only: bool,
+    /// Which rules are asked of the change.
+    pub rules: Choice,
+    /// The tree behind the changes; without it, what lies outside a diff is unknown. It is asked only for what a diff does not name.
+    pub tree: Option<SharedTree>,
     /// The tasks of the texts to come: only what these need is loaded.
     pub tasks: Vec<Task>,
     /// Whether texts are attributed even if the detector does not ask for it, to show the lines that they rest on: slower.
@@ -50,6 +70,9 @@ impl Default for GateOptions {
     fn default() -> Self {
         GateOptions {
             detector: None,
+            facts_only: false,
+            rules: Choice::default(),
+            tree: None,
             tasks: Task::ALL.to_vec(),
             full: false,
             settings: Settings::default(),
@@ -62,6 +85,7 @@ impl Default for GateOptions {
 #[derive(Debug)]
 pub struct Gate {
     judges: Vec<Judge>,
+    facts: Facts,
     notes: Vec<String>,
 }
 
@@ -73,8 +97,9 @@ impl Gate {
     /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with; those of
     /// [`ModelOptions::load`].
     pub fn open(options: GateOptions) -> Result<Gate> {
-        let GateOptions { detector, tasks, full, settings, models } = options;
+        let GateOptions { detector, facts_only, rules, tree, tasks, full, settings, models } = options;
         let by_task = match detector {
+            _ if facts_only => Vec::new(),
             Some(detector) => vec![(tasks, detector)],
             None => tasks.into_iter().map(|task| (vec![task], shipped::default_for(task))).collect(),
         };
@@ -86,7 +111,7 @@ impl Gate {
             let new: Vec<String> = differences.into_iter().filter(|note| !notes.contains(note)).collect();
             notes.extend(new);
         }
-        Ok(Gate { judges, notes })
+        Ok(Gate { judges, facts: Facts { rules, tree }, notes })
     }
 
     /// What differs from the detectors' training and only rounds otherwise, such as the device: verdicts near a threshold may differ.
@@ -117,17 +142,39 @@ impl Gate {
                 (0..samples.len()).filter(|&place| judge.tasks.contains(&samples[place].task)).collect();
             if !places.is_empty() {
                 let own: Vec<&Sample> = places.iter().map(|&place| samples[place]).collect();
-                judge.check(&own, &mut |index, finding| done(places[index], finding))?;
+                judge.check(&own, &self.facts, &mut |index, finding| done(places[index], finding))?;
             }
+        }
+        if self.judges.is_empty() {
+            return samples
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, sample)| done(index, of_facts(sample, &self.facts)));
         }
         let is_judged = |task: Task| self.judges.iter().any(|judge| judge.tasks.contains(&task));
         if let Some(first) = self.judges.first() {
             for (index, sample) in samples.iter().enumerate().filter(|(_, sample)| !is_judged(sample.task)) {
                 let error = format!("the gate was not opened for texts of the task `{}`", sample.task);
-                done(index, Finding { error: Some(error), ..Finding::new(sample, &first.detector) })?;
+                done(index, Finding { error: Some(error), ..Finding::new(sample, Some(&first.detector)) })?;
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// How a change is asked about its text.
+#[derive(Debug)]
+struct Facts {
+    rules: Choice,
+    tree: Option<SharedTree>,
+}
+
+impl Facts {
+    fn of(&self, case: &Case) -> Judgement {
+        match &self.tree {
+            Some(SharedTree(tree)) => case.judgement_with(Some(tree.as_ref())).by(&self.rules),
+            None => case.judgement().by(&self.rules),
+        }
     }
 }
 
@@ -192,6 +239,7 @@ impl Judge {
         let mut provenance: BTreeMap<String, String> = all.provenance();
         provenance.extend(scorers.iter().flat_map(|scorer| scorer.provenance().clone()));
         provenance.insert(GROUNDING.to_owned(), grounding::version());
+        provenance.insert(FACTS.to_owned(), facts::version());
         let differences = detector.check_provenance(&provenance, &CATALOGUE)?;
         let of_scorer = |index: usize| of_scorers.get(index).map_or(&features, |(_, features)| features);
         let batches = scorers.into_iter().enumerate().map(|(index, scorer)| {
@@ -202,9 +250,17 @@ impl Judge {
         Ok((Judge { tasks, detector, features, batches }, differences.iter().map(ToString::to_string).collect()))
     }
 
-    fn check(&self, samples: &[&Sample], done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn check(
+        &self,
+        samples: &[&Sample],
+        facts: &Facts,
+        done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let Some((last, others)) = self.batches.split_last() else {
-            return samples.iter().enumerate().try_for_each(|(index, sample)| done(index, self.finding(sample, &[])));
+            return samples
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, sample)| done(index, self.finding(sample, &[], facts)));
         };
         let mut parts: Vec<Vec<Part>> = samples.iter().map(|_| Vec::new()).collect();
         for batch in others {
@@ -216,14 +272,14 @@ impl Judge {
         let finding = |index: usize, workspace: &mut Workspace| {
             let last = part(last, samples[index], workspace)?;
             let parts: Vec<&Part> = parts[index].iter().chain([&last]).collect();
-            Some(self.finding(samples[index], &parts))
+            Some(self.finding(samples[index], &parts, facts))
         };
         last.run_by(samples, &finding, done)
     }
 
-    fn finding(&self, sample: &Sample, parts: &[&Part]) -> Finding {
+    fn finding(&self, sample: &Sample, parts: &[&Part], facts: &Facts) -> Finding {
         let error = parts.iter().find_map(|part| part.error.clone());
-        let mut finding = Finding { error, ..Finding::new(sample, &self.detector) };
+        let mut finding = Finding { error, ..Finding::new(sample, Some(&self.detector)) };
         let known = parts.iter().find_map(|part| part.case.clone());
         let case = match known.map_or_else(|| Case::of_sample(sample).map(Arc::new), Ok) {
             Ok(case) => case,
@@ -232,7 +288,10 @@ impl Judge {
                 return finding;
             }
         };
-        finding.place = place(case.diff());
+        finding.place = place(sample, case.diff());
+        if !has_change(&case) {
+            finding.error = Some(NO_CHANGE.to_owned());
+        }
         if finding.error.is_some() {
             return finding;
         }
@@ -250,10 +309,9 @@ impl Judge {
             }
         }
         let p = self.detector.probability(&values);
-        finding.p_hallucination = Some(p);
-        finding.verdict = Some(self.detector.verdict(p));
+        finding.p_detector = Some(p);
+        finding.decide(&case, facts, Some(self.detector.verdict(p)));
         finding.evidence = Evidence {
-            ungrounded: ungrounded(case.evidence(), case.text()),
             surprising: parts.first().map(|part| part.surprising.clone()).unwrap_or_default(),
             lines: parts.iter().find(|part| !part.lines.is_empty()).map(|part| part.lines.clone()).unwrap_or_default(),
             features: contributions(&self.detector, &values),
@@ -268,6 +326,39 @@ impl Judge {
             finding.notes.push(format!("{n_cut} tokens of the diff were cut to fit the model"));
         }
         finding
+    }
+}
+
+/// Why a text beside something that is no diff has no verdict.
+const NO_CHANGE: &str = "the diff has no added and no removed line: give what `git diff` prints, or one hunk of it";
+
+fn has_change(case: &Case) -> bool {
+    case.diff().lines().iter().any(|line| line.kind.is_changed())
+}
+
+/// What the change alone says of a sample.
+fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
+    let mut finding = Finding::new(sample, None);
+    match Case::of_sample(sample) {
+        Ok(case) if !has_change(&case) => finding.error = Some(NO_CHANGE.to_owned()),
+        Ok(case) => {
+            finding.place = place(sample, case.diff());
+            finding.decide(&case, facts, None);
+        }
+        Err(problem) => finding.error = Some(describe(&problem.into())),
+    }
+    finding
+}
+
+impl Finding {
+    /// The verdict: what the facts say, and where they leave it open what the detector leans to.
+    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Verdict>) {
+        let judgement = facts.of(case);
+        self.statements = statements(case, &judgement);
+        let decided = verdict::of_text(&judgement, leaning);
+        self.verdict = Some(decided.verdict);
+        self.reason = decided.reason;
+        self.p_hallucination = verdict::probability(&judgement, self.p_detector);
     }
 }
 

@@ -24,5 +24,6 @@ pub mod self_check;
 pub mod settings;
 pub mod side;
 pub mod tokens;
+pub mod verdict;
 
 pub use error::{Error, Result};

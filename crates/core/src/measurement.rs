@@ -18,9 +18,9 @@ use crate::{
 /// Everything that a scorer read of one case.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// The change and the text.
+    /// The change and the text that were read.
     pub case: Arc<Case>,
-    /// Their tokens.
+    /// The prompt and the text as the model's tokens, each with its part of the diff.
     pub encoding: Encoding,
     /// Scores of the T response tokens.
     pub scores: StepScores,
@@ -66,7 +66,7 @@ pub enum StartRow {
 /// What becomes of a target without earlier tokens, which the first one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FirstTarget {
-    /// It counts as zero.
+    /// The first token counts with a share of zero.
     #[default]
     Zero,
     /// It is left out of the mean.
@@ -81,6 +81,6 @@ named!(FirstTarget, "treatment of the first target", "zero" => Zero, "skip" => S
 pub struct TargetRule {
     /// Which tokens are earlier ones.
     pub start_row: StartRow,
-    /// Which targets count.
+    /// What becomes of the first target, which has no earlier text to be attributed to.
     pub first_target: FirstTarget,
 }

@@ -6,9 +6,9 @@ use veridiff_engine::reading::attribution::{AttributedFn, Fold};
 /// What one name stands for. What a user gives beside it wins.
 #[derive(Debug)]
 pub struct Preset {
-    /// The name a user types.
+    /// The name that `--preset` chooses it by.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What the preset computes, in a line for a person.
     pub meaning: &'static str,
     /// The scalar that attribution explains.
     pub attributed_fn: AttributedFn,
@@ -31,11 +31,11 @@ pub struct Columns {
     pub encoders: &'static [&'static str],
     /// Classifiers, by the ids of their cards.
     pub classifiers: &'static [&'static str],
-    /// Which BLEU-4.
+    /// The variant of BLEU-4 that its column holds.
     pub bleu: Bleu,
 }
 
-/// Every preset.
+/// Every preset, the default first.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "paper",
@@ -80,11 +80,16 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
+/// The names of all presets, in the order of the documentation.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|preset| preset.name)
+}
+
 /// A name that no preset has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{name}`; one of {}", PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown preset `{name}`; one of {}", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownPreset {
-    /// What was asked for.
+    /// The name as it was asked for.
     pub name: String,
 }
 

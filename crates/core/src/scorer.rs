@@ -39,14 +39,14 @@ use veridiff_text::{
     sample::{Sample, Task},
 };
 
-/// A model ready to score.
+/// A model that can score texts, with its tokenizer and what its columns are called.
 #[derive(Debug)]
 pub struct Scorer {
-    /// Suffix of its columns.
+    /// The name behind the `@` of its columns.
     pub name: String,
-    /// Differentiable model.
+    /// The model, through which gradients with respect to its inputs can be taken.
     pub model: LanguageModel,
-    /// Its tokenizer.
+    /// The tokenizer that the model was trained with.
     pub tokenizer: Tokenizer,
     /// The prompt that an encoder-decoder was trained on.
     own_template: Option<Template>,
@@ -120,7 +120,7 @@ impl Prepared {
         Ok(Prepared { files, tokenizer, own_template, eos, provenance, dtype, device: device.clone() })
     }
 
-    /// Suffix of its columns.
+    /// The name behind the `@` of its columns.
     pub fn name(&self) -> &str {
         &self.files.name
     }

@@ -23,7 +23,7 @@ const TEXT: &str = "This fails when the list is empty.";
 /// One comparison: the slope of a scalar along a direction, taken both ways.
 #[derive(Debug, Clone, Serialize)]
 pub struct GradientCheck {
-    /// The scalar's name.
+    /// The name of the scalar whose gradients were compared.
     pub attributed_fn: &'static str,
     /// Slope by vector-Jacobian products.
     pub vjp: f64,

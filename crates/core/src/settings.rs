@@ -27,7 +27,7 @@ named!(Targets, "choice of targets", "all" => All, "no-special" => NoSpecial, "a
 /// What is computed, and how.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which features.
+    /// The features that are computed.
     pub features: FeatureSet,
     /// The scalar that attribution explains.
     pub attributed_fn: AttributedFn,

@@ -2,10 +2,10 @@
 
 use veridiff_text::diff::{Diff, LineKind};
 
-/// What is left of the diff.
+/// What a prompt keeps of the diff when a text is scored a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Nothing.
+    /// The prompt has no diff at all.
     NoDiff,
     /// The unchanged lines: the change is cut out.
     Unchanged,
@@ -16,7 +16,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Every side.
+    /// Every side, in the order in which they are run.
     pub const ALL: [Side; 4] = [Side::NoDiff, Side::Unchanged, Side::Old, Side::New];
 
     /// What is left of a diff of which the first `kept` bytes were read. Lines of the old or the new file stand as unchanged

@@ -30,7 +30,7 @@ pub enum Segment {
     Instruction,
     /// Shares at least one byte with the diff.
     Diff,
-    /// The text that is judged.
+    /// A token of the text that is judged.
     Response,
 }
 
@@ -44,7 +44,7 @@ pub enum Boundary {
 }
 
 impl Boundary {
-    /// `clean` or `merged`.
+    /// The name in tables: `clean` or `merged`.
     pub fn name(self) -> &'static str {
         match self {
             Boundary::Clean => "clean",
@@ -69,13 +69,13 @@ pub enum Overlap {
 /// line feed excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ChangedRule {
-    /// Which bytes are changed.
+    /// Which bytes of a changed line count as changed.
     pub bytes: ChangedBytes,
     /// How a token has to meet them.
     pub overlap: Overlap,
 }
 
-/// Choices in [`encode`].
+/// How a prompt and a text become tokens, where there is a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EncodeOptions {
     /// Most tokens that prompt and response may have together; the diff is cut to it.
@@ -109,12 +109,12 @@ pub struct Encoding {
     pub text: String,
     /// The diff's bytes in `text`; shorter than the diff that was given if it was cut.
     pub diff: Range<usize>,
-    /// Token ids.
+    /// The N + T ids of prompt and text, special tokens included.
     pub ids: Vec<u32>,
     /// Each token's bytes in `text`, on character boundaries. Empty for [`Segment::Special`]; tokens that split one
     /// character each have all of it; blanks that the tokenizer trims from a span are given back.
     pub spans: Vec<Range<usize>>,
-    /// Each token's segment.
+    /// The segment that each of the N + T tokens is in.
     pub segments: Vec<Segment>,
     /// Whether the token is in a changed line, by the rule asked for; false for the response.
     pub changed: Vec<bool>,

@@ -10,7 +10,11 @@ use crate::{Difference, SCHEMA_VERSION};
 const MAX_LISTED: usize = 30;
 
 /// What can go wrong when a detector is fitted, judged, read or written.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `path` is the detector's file, `row` counts
+/// from 1 after `--where`, `value` and `rule` are what was found there or given, `source` is the error of the system or of a parser.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum DetectorError {
     /// The table has no `label` column, or no row has one.
@@ -32,10 +36,9 @@ pub enum DetectorError {
     BadLabel {
         /// The row's number, from 1, after `--where`.
         row: usize,
-        /// The label that was found.
         value: f64,
     },
-    /// All labels are equal.
+    /// All labels are equal, so that there is nothing to tell apart.
     #[error("all {n_rows} usable rows have label {label}; both 0 and 1 are needed")]
     OneClass {
         /// The one label that all rows have, 0 or 1.
@@ -43,7 +46,7 @@ pub enum DetectorError {
         /// How many usable rows there are.
         n_rows: usize,
     },
-    /// Fewer rows than features.
+    /// There are fewer rows than features, so that no fit is determined.
     #[error("{n_rows} usable rows cannot fit {n_features} features")]
     TooFewRows {
         /// How many labelled rows have all chosen features.
@@ -133,7 +136,7 @@ pub enum DetectorError {
         /// The clauses as they were given.
         clauses: Vec<String>,
     },
-    /// Fewer groups than folds.
+    /// There are fewer groups than folds, and a group is never split.
     #[error("{n_groups} groups cannot be spread over {n_folds} folds without splitting one")]
     TooFewGroups {
         /// How many distinct groups the usable rows have.
@@ -172,10 +175,7 @@ pub enum DetectorError {
     },
     /// A rule for verdicts that cannot be read.
     #[error("cannot read the rule `{rule}`")]
-    DecisionRule {
-        /// The rule as it was given.
-        rule: String,
-    },
+    DecisionRule { rule: String },
     /// The table could not give a column.
     #[error(transparent)]
     Table(#[from] veridiff_table::TableError),
@@ -187,24 +187,13 @@ pub enum DetectorError {
     Trees(String),
     /// A detector file could not be read.
     #[error("cannot read `{path}`")]
-    Read {
-        /// The path of the file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A detector file could not be written.
     #[error("cannot write `{path}`")]
-    Write {
-        /// The path of the file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     /// A detector file is not the JSON that it should be.
     #[error("`{path}` is not a detector file")]
     Syntax {
-        /// The path of the file.
         path: PathBuf,
         /// What is not as it should be, and where.
         source: serde_json::Error,
@@ -212,7 +201,6 @@ pub enum DetectorError {
     /// A detector file of another schema.
     #[error("`{path}` has schema version {got}, expected {SCHEMA_VERSION}")]
     Version {
-        /// The path of the file.
         path: PathBuf,
         /// The version that the file says it has.
         got: u64,
@@ -220,7 +208,6 @@ pub enum DetectorError {
     /// A detector file whose content contradicts itself.
     #[error("`{path}`: {what}")]
     Content {
-        /// The path of the file.
         path: PathBuf,
         /// What is wrong, with what was expected in its place.
         what: String,

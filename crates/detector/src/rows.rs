@@ -13,13 +13,13 @@ const NOT_FEATURES: [&str; 4] = ["status", "error", "boundary", "doubled_bos"];
 /// One condition on a column: `key=value`, `key=one,other` or `key!=value`. An empty value means a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhereClause {
-    /// As it was written.
+    /// The whole clause as it was written.
     pub text: String,
-    /// The column.
+    /// The name of the column that the condition is on.
     pub column: String,
     /// Whether the listed values are kept, or left out.
     pub keep: bool,
-    /// The listed values.
+    /// The values that are listed behind the sign; an empty one stands for a missing value.
     pub values: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ fn glob(pattern: &str, text: &str) -> bool {
 pub struct LabelledRows {
     /// Names of the features, one per column of `features`.
     pub feature_names: Vec<String>,
-    /// `[n, F]`, all finite.
+    /// The features' values, `[n, F]`, all finite.
     pub features: Array2<f64>,
     /// True is hallucinated (label 1).
     pub labels: Vec<bool>,
@@ -208,7 +208,7 @@ impl LabelledRows {
         }
     }
 
-    /// Number of rows.
+    /// How many rows there are to judge; those that only train are apart.
     pub fn len(&self) -> usize {
         self.labels.len()
     }

@@ -70,7 +70,7 @@ impl Decoder {
         &self.head
     }
 
-    /// Where the weights are.
+    /// The device that the weights are on.
     pub fn device(&self) -> &Device {
         self.head.device()
     }

@@ -111,20 +111,20 @@ fn forbid_reduced_precision() {
     cuda::set_gemm_reduced_precision_f16(false);
 }
 
-/// Why there is no device.
+/// Why a device cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// No kind of device has this name.
     #[error("unknown device `{text}`; one of cpu, cuda[:n], metal")]
     Name {
-        /// The name that was given.
+        /// The device's name as it was given.
         text: String,
     },
     /// What follows `cuda:` is not the number of a GPU.
     #[error("`{text}` is not a device number; `cuda:0` is the first")]
     Number {
-        /// What follows the colon.
+        /// What follows the colon in the name.
         text: String,
     },
     /// The device cannot be used on this machine or by this build.

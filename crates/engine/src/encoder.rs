@@ -16,7 +16,7 @@ mod text;
 
 pub use crate::architectures::encoders::EncoderArchitecture;
 pub use classify::{Entailment, EntailmentClassifier};
-pub use embed::{Embedder, Embedding, Pooling, UnknownPooling};
+pub use embed::{Embedder, Embedding, Pooling};
 pub use memo::Memo;
 
 /// Most tokens of a text or a pair of texts, special ones included; the rest is cut off on the right. RoBERTa and

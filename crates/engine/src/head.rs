@@ -26,7 +26,7 @@ impl Head {
         &self.norm
     }
 
-    /// Where the weights are.
+    /// The device that the weights are on.
     pub fn device(&self) -> &Device {
         self.norm.device()
     }

@@ -18,9 +18,9 @@ use crate::{
 /// A language model's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelConfig {
-    /// Of a decoder-only model.
+    /// The numbers of a decoder-only model.
     DecoderOnly(Config),
-    /// Of an encoder-decoder.
+    /// The numbers of an encoder-decoder.
     EncoderDecoder(T5Config),
 }
 
@@ -125,7 +125,7 @@ impl LanguageModel {
         }
     }
 
-    /// Where the weights are.
+    /// The device that the weights are on.
     pub fn device(&self) -> &Device {
         self.head().device()
     }
@@ -172,9 +172,9 @@ impl LanguageModel {
 /// A prompt that a model has read. It holds on to the model, so that whoever keeps the prompt need not.
 #[derive(Debug)]
 pub enum Prompt {
-    /// By a decoder-only model.
+    /// What a decoder-only model keeps of its prompt: keys and values of every layer.
     Past(Arc<Decoder>, Past),
-    /// By an encoder-decoder.
+    /// What an encoder-decoder keeps of its prompt: the encoder's output.
     Source(Arc<T5>, Source),
 }
 

@@ -12,7 +12,7 @@ use super::{
     ops,
 };
 
-/// What is kept of a prompt.
+/// What is kept of a prompt's run for the texts behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
     /// What the scores of a text need: keys, values, the last output row.
@@ -128,7 +128,7 @@ impl Past {
         self.ids == ids && keep <= kept
     }
 
-    /// P, the number of rows.
+    /// P, how many of the prompt's rows were run.
     pub fn len(&self) -> usize {
         self.ids.len()
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use bytesize::ByteSize;
 use candle_core::{DType, Device};
 
 use crate::{
@@ -42,9 +43,9 @@ pub(crate) const LOGIT_ROWS: usize = 32;
 /// Lengths of a sample in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
-    /// N, the prompt's.
+    /// N, how many tokens the prompt has.
     pub n_prompt: usize,
-    /// T, the response's, at least 1.
+    /// T, how many tokens the response has, at least 1.
     pub n_response: usize,
 }
 
@@ -150,10 +151,10 @@ pub struct Footprint {
     on_gpu: bool,
 }
 
-/// One part of a plan.
+/// The bytes that a plan sets aside for one purpose.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Part {
-    /// What the bytes hold.
+pub struct Allocation {
+    /// What the bytes hold, as a message names it.
     pub what: &'static str,
     /// How many, at the moment when all parts together are most.
     pub bytes: u64,
@@ -185,7 +186,7 @@ pub struct Plan {
     /// Whether a prompt's rows inside the blocks are kept between the forward pass and the gradients.
     pub keeps_insides: bool,
     /// Where the bytes go; the largest moment of the whole sample.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Allocation>,
 }
 
 impl Plan {
@@ -210,14 +211,14 @@ impl Plan {
     }
 
     /// The largest part that can be made smaller: the program cannot.
-    fn largest(&self) -> &Part {
+    fn largest(&self) -> &Allocation {
         let parts = self.parts.iter().filter(|part| part.what != SHARED[1]);
         parts.max_by_key(|part| part.bytes).expect("a plan has a part for the weights")
     }
 }
 
 impl Footprint {
-    /// Of a loaded model.
+    /// The footprint of a loaded model.
     pub fn of(model: &LanguageModel) -> Self {
         Footprint {
             config: (&model.config()).into(),
@@ -227,7 +228,7 @@ impl Footprint {
         }
     }
 
-    /// Of a loaded decoder-only model.
+    /// The footprint of a loaded decoder-only model.
     pub fn of_decoder(decoder: &Decoder) -> Self {
         Footprint {
             config: decoder.config().into(),
@@ -237,7 +238,7 @@ impl Footprint {
         }
     }
 
-    /// Of a model that need not be loaded, in a dtype as a user asks for it.
+    /// The footprint of a model that need not be loaded, in a dtype as a user asks for it.
     pub fn new(config: &ModelConfig, dtype: DType, device: &Device) -> Self {
         let (dtype, precision) = Precision::of(dtype, device);
         Footprint { config: config.into(), dtype, precision, on_gpu: !device.is_cpu() }
@@ -474,26 +475,26 @@ impl Footprint {
         let gradient = s * self.widths().0 * self.element();
         let forward = self.forward(n, n).max(self.forward(t, s)).max(self.logits(gradients));
         let mut parts = vec![
-            Part { what: SHARED[0], bytes: self.weights() },
-            Part { what: SHARED[1], bytes: PROGRAM },
-            Part { what: "keys, values and layer inputs", bytes: self.kept(lengths, gradients) },
+            Allocation { what: SHARED[0], bytes: self.weights() },
+            Allocation { what: SHARED[1], bytes: PROGRAM },
+            Allocation { what: "keys, values and layer inputs", bytes: self.kept(lengths, gradients) },
         ];
         let kept_transposed = self.kept_transposed(gradients, limits);
-        parts.extend(kept_transposed.map(|bytes| Part { what: SHARED[2], bytes }));
+        parts.extend(kept_transposed.map(|bytes| Allocation { what: SHARED[2], bytes }));
         let kept_insides = self.kept_insides(n, gradients, limits);
-        parts.extend(kept_insides.map(|bytes| Part { what: "insides of the blocks", bytes }));
+        parts.extend(kept_insides.map(|bytes| Allocation { what: "insides of the blocks", bytes }));
         // Three moments: the forward pass; a layer is linearised; chunks pass through it. The last two hold the gradients.
         let gradients_held = per_sweep as u64 * gradient;
         let chunks = in_flight as u64 * self.chunk(per_chunk as u64, s);
         let (layer, linearizing) = (self.linearized(s), self.linearizing(s));
         if gradients && gradients_held + layer + linearizing.max(chunks) > forward {
-            parts.push(Part { what: "one linearised layer", bytes: layer });
-            parts.push(Part { what: "gradients of a sweep", bytes: gradients_held });
+            parts.push(Allocation { what: "one linearised layer", bytes: layer });
+            parts.push(Allocation { what: "gradients of a sweep", bytes: gradients_held });
             // while a layer is linearised no chunk is under way
-            parts.push(Part { what: "chunks in flight", bytes: chunks.max(linearizing) });
-            parts.push(Part { what: "results", bytes: 48 * s * t });
+            parts.push(Allocation { what: "chunks in flight", bytes: chunks.max(linearizing) });
+            parts.push(Allocation { what: "results", bytes: 48 * s * t });
         } else {
-            parts.push(Part { what: "forward pass", bytes: forward });
+            parts.push(Allocation { what: "forward pass", bytes: forward });
         }
         let of_gradients = |n: usize| if gradients { n } else { 0 };
         Plan {
@@ -519,7 +520,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Why there is no plan.
+/// Why a sample has no plan, or a text is no size.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -529,19 +530,19 @@ pub enum PlanError {
         size(*needed), size(*max), largest.what, size(largest.bytes)
     )]
     TooSmall {
-        /// Bytes allowed.
+        /// How many bytes are allowed.
         max: u64,
-        /// Bytes of the smallest plan.
+        /// How many bytes the smallest plan needs.
         needed: u64,
-        /// Its largest part.
-        largest: Part,
-        /// The sample.
+        /// The largest allocation of that plan that can be made smaller.
+        largest: Allocation,
+        /// The lengths of the sample that was planned for.
         lengths: Lengths,
     },
-    /// Text that is no size.
+    /// A text that is no amount of memory.
     #[error("`{text}` is no amount of memory")]
     Size {
-        /// As given.
+        /// The text as it was given.
         text: String,
     },
 }
@@ -581,27 +582,12 @@ pub fn size(bytes: u64) -> String {
 /// Reads `2GB`, `1500MiB`, `1.5 GiB`, `800M` or a plain number of bytes. Units with an `i` count in 1024s.
 ///
 /// # Errors
-/// [`PlanError::Size`].
+/// [`PlanError::Size`] for what is no size, and for less than one byte.
 pub fn parse_size(text: &str) -> Result<u64, PlanError> {
-    let error = || PlanError::Size { text: text.to_owned() };
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(split);
-    let number: f64 = number.parse().map_err(|_| error())?;
-    let factor = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" => 1e3,
-        "m" | "mb" => 1e6,
-        "g" | "gb" => 1e9,
-        "t" | "tb" => 1e12,
-        "kib" => 1024.0,
-        "mib" => 1_048_576.0,
-        "gib" => 1_073_741_824.0,
-        "tib" => 1_099_511_627_776.0,
-        _ => return Err(error()),
-    };
-    let bytes = number * factor;
-    if bytes.is_finite() && bytes >= 1.0 { Ok(bytes as u64) } else { Err(error()) }
+    match text.trim().parse::<ByteSize>() {
+        Ok(ByteSize(bytes)) if bytes >= 1 => Ok(bytes),
+        _ => Err(PlanError::Size { text: text.to_owned() }),
+    }
 }
 
 #[cfg(test)]
@@ -758,6 +744,10 @@ mod tests {
             ("800m", 800_000_000),
             (" 4096 ", 4096),
             ("3KiB", 3072),
+            ("512MB", 512_000_000),
+            ("7b", 7),
+            ("1T", 1_000_000_000_000),
+            ("1tib", 1 << 40),
         ] {
             assert_eq!(parse_size(text).unwrap(), bytes, "{text}");
         }

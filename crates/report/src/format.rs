@@ -9,7 +9,7 @@ use veridiff_text::{named, printable::printable};
 pub enum TableFormat {
     /// Text in aligned columns, for a terminal.
     Text,
-    /// Markdown tables.
+    /// Markdown: tables with headings.
     Md,
     /// Comma-separated values, one line for each predictor and set of rows, with every figure in full.
     Csv,

@@ -28,7 +28,7 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// Whether it has no rows.
+    /// Whether there is nothing but the heads of the columns.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -14,14 +14,14 @@ pub fn model_of(column: &str) -> Option<&str> {
     column.split_once('@').map(|(_, model)| model)
 }
 
-/// One feature.
+/// What a table's readers need to know of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The column's name before the `@`.
     pub name: &'static str,
-    /// Unit and range.
+    /// The unit of its values and the range they are in, such as `0 to 1` or `nats`.
     pub unit: &'static str,
-    /// What it says.
+    /// What a value says, in one line for a person.
     pub meaning: &'static str,
     /// Whether its column has a model's name behind an `@`.
     pub has_model: bool,
@@ -33,7 +33,7 @@ pub struct Entry {
 /// Features that are computed together and chosen together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FamilyEntry {
-    /// The name a user types.
+    /// The family's name, by which `--features` chooses all of its features.
     pub name: &'static str,
     /// Whether its features compare the text with the sample's reference.
     pub needs_reference: bool,

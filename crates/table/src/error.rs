@@ -2,104 +2,58 @@
 
 use std::{io, path::PathBuf};
 
-/// What can go wrong with a table or a journal. Rows count from 1, a CSV header left out; lines count from 1.
+/// What can go wrong with a table or a journal.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `path` is the file at fault, `row` counts
+/// from 1, a CSV header left out, and `line` from 1; `column` is a column's name and `value` what stands in its cell; `left` and
+/// `right` are two tables as the caller names them; `source` is the error of the system or of the format's decoder.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum TableError {
     /// A file name that does not say which format.
     #[error("`{path}` does not end in one of .parquet, .csv, .jsonl")]
-    UnknownFormat {
-        /// The file.
-        path: PathBuf,
-    },
+    UnknownFormat { path: PathBuf },
     /// The system refuses to read.
     #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The system refuses to write; what was at `path` before is untouched.
     #[error("cannot write `{path}`")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
     /// A Parquet file that is damaged, cut short or something else.
     #[error("`{path}` is not a readable Parquet file")]
-    Parquet {
-        /// The file.
-        path: PathBuf,
-        /// What the decoder says.
-        source: parquet::errors::ParquetError,
-    },
+    Parquet { path: PathBuf, source: parquet::errors::ParquetError },
     /// The decoder gave up on a damaged Parquet file without saying why.
     #[error("`{path}` is damaged: the Parquet decoder cannot make sense of it")]
-    ParquetDamaged {
-        /// The file.
-        path: PathBuf,
-    },
+    ParquetDamaged { path: PathBuf },
     /// A CSV file whose records do not fit its header.
     #[error("`{path}` is not a readable CSV file")]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// What the decoder says.
-        source: csv::Error,
-    },
+    Csv { path: PathBuf, source: csv::Error },
     /// A line that is not a JSON object.
     #[error("`{path}` line {line} is not a JSON object")]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What the parser says.
-        source: serde_json::Error,
-    },
+    Json { path: PathBuf, line: usize, source: serde_json::Error },
     /// A sidecar that does not hold what we write there.
     #[error("`{path}`, which holds the column types and provenance of the table beside it, cannot be read")]
-    Sidecar {
-        /// The sidecar.
-        path: PathBuf,
-        /// What the parser says.
-        source: serde_json::Error,
-    },
-    /// Two columns of one name.
+    Sidecar { path: PathBuf, source: serde_json::Error },
+    /// Two columns have the same name, so that neither can be asked for.
     #[error("`{path}` has two columns named `{}`", shown(column))]
-    DuplicateColumn {
-        /// The file.
-        path: PathBuf,
-        /// The name.
-        column: String,
-    },
+    DuplicateColumn { path: PathBuf, column: String },
     /// Rows without a single key, which no table can hold.
     #[error("{n_rows} rows have not one column between them")]
-    NoColumns {
-        /// How many.
-        n_rows: usize,
-    },
+    NoColumns { n_rows: usize },
     /// A column of a type that is neither number, boolean nor text.
     #[error("`{path}` column `{}` has the type {got}, expected a number, a boolean or text", shown(column))]
     ColumnType {
-        /// The file.
         path: PathBuf,
-        /// The column.
         column: String,
-        /// Its Arrow type.
+        /// The column's type as Arrow names it.
         got: String,
     },
-    /// A number that is not one.
+    /// A cell holds a number that is not finite, which no feature may be.
     #[error("`{path}` row {row}, column `{}` is {value}, expected a finite number or nothing", shown(column))]
     NotFinite {
-        /// The file.
         path: PathBuf,
-        /// The row, from 1.
         row: usize,
-        /// The column.
         column: String,
         /// `NaN`, `inf` or `-inf`.
         value: String,
@@ -107,13 +61,9 @@ pub enum TableError {
     /// A cell that its column's recorded type does not allow.
     #[error("`{path}` row {row}, column `{}` is `{}`, expected {expected}", shown(column), shown(value))]
     Cell {
-        /// The file.
         path: PathBuf,
-        /// The row, from 1.
         row: usize,
-        /// The column.
         column: String,
-        /// What is there.
         value: String,
         /// What the sidecar promises.
         expected: &'static str,
@@ -121,7 +71,6 @@ pub enum TableError {
     /// A column that is not there; `columns` has the nearest names first.
     #[error("no column `{column}`; there are: {}", list(columns))]
     MissingColumn {
-        /// The name asked for.
         column: String,
         /// The names there are, the nearest first.
         columns: Vec<String>,
@@ -129,19 +78,15 @@ pub enum TableError {
     /// Numbers asked of a column that holds something else.
     #[error("row {row}, column `{}` is `{}`, expected a number", shown(column), shown(value))]
     NotANumber {
-        /// The column.
         column: String,
         /// The first such row, from 1.
         row: usize,
-        /// What is there.
         value: String,
     },
     /// Tables of different runs or settings cannot be put together.
     #[error("`{left}` and `{right}` come from different settings: {}", differences(different, left, right))]
     Provenance {
-        /// One table.
         left: String,
-        /// The other.
         right: String,
         /// Where their metadata differ.
         different: Vec<Difference>,
@@ -149,9 +94,7 @@ pub enum TableError {
     /// Tables with different columns cannot be put under each other.
     #[error("`{left}` and `{right}` have different columns: {}", differences(different, left, right))]
     Columns {
-        /// One table.
         left: String,
-        /// The other.
         right: String,
         /// The columns that one of them lacks.
         different: Vec<Difference>,
@@ -161,49 +104,33 @@ pub enum TableError {
     Duplicate {
         /// `id` or `row`.
         column: &'static str,
-        /// The value.
         value: String,
-        /// The table with the first.
         left: String,
-        /// Its row there, from 1.
         left_row: usize,
         /// The table with the second.
         right: String,
-        /// Its row there, from 1.
         right_row: usize,
     },
     /// A row without the value that names or places it.
     #[error("`{table}` row {row} has no `{column}`")]
     Unnamed {
-        /// The table or journal.
         table: String,
-        /// The row, from 1.
         row: usize,
         /// `id` or `row`.
         column: &'static str,
     },
     /// A journal is there already.
     #[error("the journal `{path}` of an earlier run is still there")]
-    JournalExists {
-        /// The journal.
-        path: PathBuf,
-    },
+    JournalExists { path: PathBuf },
     /// A journal that another process writes to.
     #[error("another process is writing to the journal `{path}`")]
-    JournalBusy {
-        /// The journal.
-        path: PathBuf,
-    },
+    JournalBusy { path: PathBuf },
     /// A file that is not a journal.
     #[error("`{path}` is not a journal of this program")]
-    NotAJournal {
-        /// The file.
-        path: PathBuf,
-    },
+    NotAJournal { path: PathBuf },
     /// A journal of a run with other settings.
     #[error("the journal `{path}` was written with other settings: {}", differences(different, "journal", "this run"))]
     JournalHeader {
-        /// The journal.
         path: PathBuf,
         /// Where the journal (`left`) and this run (`right`) differ.
         different: Vec<Difference>,
@@ -211,19 +138,13 @@ pub enum TableError {
     /// A journal with columns of something that the run leaves out.
     #[error("the journal `{path}` has columns that this run leaves out, of {}", list(missing))]
     JournalGroups {
-        /// The journal.
         path: PathBuf,
-        /// The groups of columns.
+        /// Names of the groups of columns that the journal has and the run leaves out.
         missing: Vec<String>,
     },
     /// A row that has no text under `id`, by which a journal tells rows apart.
     #[error("`{path}` line {line} has no text under `id`")]
-    JournalRow {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
+    JournalRow { path: PathBuf, line: usize },
 }
 
 impl TableError {
@@ -268,11 +189,11 @@ impl TableError {
 /// One key on which two sides differ; `None` where a side lacks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The key.
+    /// The key of the metadata, or the name of the column.
     pub key: String,
-    /// Its value on the left.
+    /// The value that the first side has under the key.
     pub left: Option<String>,
-    /// Its value on the right.
+    /// The value that the second side has under the key.
     pub right: Option<String>,
 }
 

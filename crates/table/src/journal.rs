@@ -160,7 +160,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Where it is.
+    /// The journal's file, which lies beside the output until the table is written.
     pub fn path(&self) -> &Path {
         &self.path
     }

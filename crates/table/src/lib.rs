@@ -152,7 +152,7 @@ impl Table {
         Table { batch, columns, metadata }
     }
 
-    /// The number of rows.
+    /// How many rows the table has; all columns have as many cells.
     pub fn n_rows(&self) -> usize {
         self.batch.num_rows()
     }

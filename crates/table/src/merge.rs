@@ -19,7 +19,7 @@ pub const TIME_KEYS: [&str; 2] = ["started", "finished"];
 /// What [`Table::merge`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MergeSummary {
-    /// Rows in the merged table.
+    /// How many rows the merged table has: those of all shards together.
     pub n_rows: usize,
     /// Rows from each shard, in the order given.
     pub n_rows_by_shard: Vec<usize>,

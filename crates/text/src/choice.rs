@@ -1,6 +1,9 @@
 //! Choices that a person makes by name.
 
-/// Names for the variants of a choice, as a user types them.
+/// Names for the variants of a choice, as a user types them: every choice that the program parses by name has them from here.
+///
+/// A crate such as strum would derive the same, but its error knows neither what was asked for nor which names there are, so each
+/// choice would need a function of its own for that, beside an attribute for every name that is not its variant's.
 #[macro_export]
 macro_rules! named {
     ($type:ty, $what:literal, $($name:literal => $variant:ident),+) => {
@@ -8,7 +11,7 @@ macro_rules! named {
             /// Every name a user can type, in the order of the documentation.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// The name a user types.
+            /// The name by which a user chooses this one.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }

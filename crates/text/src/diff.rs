@@ -2,10 +2,14 @@
 //!
 //! A line belongs to a change if it starts with `+` or `-` inside a hunk. A hunk opens at a line that starts with `@@`
 //! and closes at `diff --git `; a text without any `@@` is one hunk. Where a hunk header promises counts they are held
-//! to, and once they are met a file header (`--- a`, `+++ b`, `@@`) or a mail signature closes the hunk as well: only
+//! to, and once they are met a file header (`--- a` above `+++ b`) or a mail signature closes the hunk as well: only
 //! the counts can tell such a header from a removed line that reads `-- a`.
 
+mod hunks;
+pub mod input;
 mod names;
+
+pub use hunks::{Hunk, Selection};
 
 use std::ops::Range;
 
@@ -134,7 +138,7 @@ struct Counts {
 
 /// A hunk being read.
 #[derive(Debug, Default)]
-struct Hunk {
+struct OpenHunk {
     /// 1-based line of its header; 0 if it has none.
     header: usize,
     promised: Option<Counts>,
@@ -144,7 +148,7 @@ struct Hunk {
     starts: Option<Counts>,
 }
 
-impl Hunk {
+impl OpenHunk {
     fn found(&self) -> Counts {
         Counts { old: self.found_old, new: self.found_new }
     }
@@ -174,7 +178,7 @@ struct Parser<'t> {
     raw: Vec<(usize, &'t str)>,
     lines: Vec<Line>,
     files: names::Files,
-    hunk: Option<Hunk>,
+    hunk: Option<OpenHunk>,
 }
 
 impl<'t> Parser<'t> {
@@ -191,7 +195,7 @@ impl<'t> Parser<'t> {
             lines: Vec::with_capacity(raw.len()),
             raw,
             files: names::Files::default(),
-            hunk: is_bare.then(Hunk::default),
+            hunk: is_bare.then(OpenHunk::default),
         }
     }
 
@@ -242,14 +246,14 @@ impl<'t> Parser<'t> {
 
     /// Whether this line, after a hunk that has all its lines, cannot be one more of them.
     fn closes_hunk(&self, index: usize, line: &str) -> bool {
-        if !self.hunk.as_ref().is_some_and(Hunk::is_complete) {
+        if !self.hunk.as_ref().is_some_and(OpenHunk::is_complete) {
             return false;
         }
         let follows =
             |offset: usize, prefix: &str| self.raw.get(index + offset).is_some_and(|(_, l)| l.starts_with(prefix));
         match line.as_bytes().first() {
             Some(b'-') => {
-                let file_header = line.starts_with("--- ") && follows(1, "+++ ") && follows(2, "@@");
+                let file_header = line.starts_with("--- ") && follows(1, "+++ ");
                 file_header || line.trim_end_matches('\r') == "-- "
             }
             Some(b'+' | b' ' | b'\t' | b'\\' | b'\r') | None => false,
@@ -272,14 +276,14 @@ impl<'t> Parser<'t> {
 }
 
 /// The hunk that `@@ -old,count +new,count @@` opens; without promises if it is not of that form.
-fn open_hunk(line: &str, number: usize) -> Hunk {
+fn open_hunk(line: &str, number: usize) -> OpenHunk {
     let counts = || {
         let inner = line.strip_prefix("@@ -")?;
         let (old, rest) = inner.split_once(" +")?;
         let (new, _) = rest.split_once(" @@")?;
         Some((number_and_count(old)?, number_and_count(new)?))
     };
-    let mut hunk = Hunk { header: number, ..Hunk::default() };
+    let mut hunk = OpenHunk { header: number, ..OpenHunk::default() };
     if let Some(((old, old_count), (new, new_count))) = counts() {
         hunk.starts = Some(Counts { old, new });
         hunk.promised = Some(Counts { old: old_count, new: new_count });

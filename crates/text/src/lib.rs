@@ -12,3 +12,4 @@ pub mod language;
 pub mod printable;
 pub mod prompt;
 pub mod sample;
+pub mod statements;

@@ -65,10 +65,10 @@ enum Form {
     Cct5,
 }
 
-/// A template with its diff.
+/// A template with a diff in its place: what a model reads before the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The whole prompt.
+    /// The whole prompt, the diff included.
     pub text: String,
     /// The diff's bytes in `text`.
     pub diff: Range<usize>,
@@ -186,27 +186,22 @@ impl Template {
 }
 
 /// Why a template cannot be used.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `name` is the template's name as it was
+/// asked for, `path` its file, `found` how many places there are, `source` the error of the system.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum PromptError {
     /// No built-in has this name.
     #[error("unknown template `{name}`, expected one of {}", list())]
-    Unknown {
-        /// The name asked for.
-        name: String,
-    },
-    /// The file cannot be read.
+    Unknown { name: String },
+    /// The template's file cannot be read.
     #[error("cannot read template `{path}`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// The file is not text.
     #[error("template `{path}` is not UTF-8 at byte {byte}")]
     NotUtf8 {
-        /// The file.
         path: PathBuf,
         /// 0-based position of the first bad byte.
         byte: usize,
@@ -216,7 +211,6 @@ pub enum PromptError {
     Placeholder {
         /// The template's name or path.
         name: String,
-        /// How many there are.
         found: usize,
     },
 }

@@ -2,51 +2,39 @@
 
 mod error;
 mod input;
+pub mod platforms;
 mod read;
 
 pub use error::SampleError;
 pub use input::{Renamed, Samples};
 pub use read::{Reader, read};
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::named;
+
 /// What the text was written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Task {
-    /// A code review comment.
+    /// A comment of a code review.
     #[default]
     Review,
-    /// A commit message.
+    /// The message of a commit.
     Commit,
 }
 
-impl Task {
-    /// All of them.
-    pub const ALL: [Task; 2] = [Task::Review, Task::Commit];
+named!(Task, "task", "review" => Review, "commit" => Commit);
 
-    /// `review` or `commit`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Task::Review => "review",
-            Task::Commit => "commit",
-        }
-    }
+impl Task {
+    /// Every task, the default first.
+    pub const ALL: [Task; 2] = [Task::Review, Task::Commit];
 
     /// The task called `name`, if there is one.
     pub fn from_name(name: &str) -> Option<Task> {
-        Task::ALL.into_iter().find(|task| task.name() == name)
-    }
-}
-
-impl fmt::Display for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        name.parse().ok()
     }
 }
 
@@ -65,11 +53,11 @@ pub struct Sample {
     pub reference: Option<String>,
     /// Which system wrote the text.
     pub generator: Option<String>,
-    /// Programming language.
+    /// The programming language of the change, as the sample names it.
     pub language: Option<String>,
     /// True if the text is hallucinated, false if it is supported, `None` if unknown; 1, 0 and null in JSON.
     pub label: Option<bool>,
-    /// Which kind of mistake.
+    /// The kind of mistake that the text makes, such as `intent deviation`.
     pub label_type: Option<String>,
     /// Samples of one group are never split across folds.
     pub group: String,

@@ -17,12 +17,12 @@ pub trait Analysis: fmt::Debug {
     fn add_to(&self, evaluation: &mut Evaluation, rows: &LabelledRows) -> Result<(), DetectorError>;
 }
 
-/// A kind of analysis.
+/// A kind of analysis that `eval` can be asked for.
 #[derive(Debug)]
 pub struct Kind {
     /// Its key in the JSON of an evaluation.
     pub key: &'static str,
-    /// What a sentence calls it.
+    /// What a sentence calls such an analysis, such as `overlap of tops`.
     pub what: &'static str,
     /// The analysis that a report has where none of this kind was asked for; none if the rows do not allow it, or if it is
     /// made only when asked for.

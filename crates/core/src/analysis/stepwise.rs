@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind {
 /// [`StepwiseEvaluation`](veridiff_detector::StepwiseEvaluation). Unasked, a report steps in both directions.
 #[derive(Debug, Clone, Copy)]
 pub struct Steps {
-    /// Which steps are tried.
+    /// Whether features are added, removed, or both.
     pub direction: StepDirection,
 }
 

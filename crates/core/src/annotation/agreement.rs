@@ -10,7 +10,7 @@ use veridiff_detector::{Interval, Z_95};
 /// Cohen's kappa of a square table of counts: the first rater's classes are rows, the second's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Kappa {
-    /// Samples.
+    /// How many samples both annotators have answered.
     pub n: usize,
     /// Share of them in the same class, 0 to 1; null of no samples.
     pub observed: Option<f64>,
@@ -72,15 +72,15 @@ pub fn cohen_kappa(table: &[Vec<usize>]) -> Kappa {
 pub enum Level {
     /// Hallucinated, not hallucinated, unsure.
     Label,
-    /// The nine outcomes.
+    /// Each of the nine outcomes of the tree is a class.
     Type,
 }
 
 impl Level {
-    /// Both.
+    /// Both levels, the coarser one first.
     pub const ALL: [Level; 2] = [Level::Label, Level::Type];
 
-    /// `label` or `type`.
+    /// The level's name in tables and JSON: `label` or `type`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Label => "label",
@@ -88,7 +88,7 @@ impl Level {
         }
     }
 
-    /// The classes' names.
+    /// The names of the level's classes, in the order of a confusion table.
     pub fn classes(self) -> Vec<&'static str> {
         match self {
             Level::Label => vec!["not hallucinated", "unsure", "hallucinated"],
@@ -112,7 +112,7 @@ impl Level {
 /// Agreement at one level in one round, or in all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelAgreement {
-    /// The classes.
+    /// Which classes the answers were compared by.
     pub level: Level,
     /// The round; null for all rounds together.
     pub round: Option<u32>,
@@ -128,28 +128,28 @@ pub struct LevelAgreement {
 /// A sample that the two called differently.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
-    /// The sample.
+    /// The sample's id.
     pub id: String,
-    /// In which round.
+    /// The round, counted from 1, in which both answered it.
     pub round: u32,
     /// Whether not only the types differ but the labels too.
     pub label_differs: bool,
-    /// The first's type.
+    /// What the first annotator says the text is.
     pub first: Outcome,
-    /// The second's type.
+    /// What the second annotator says the text is.
     pub second: Outcome,
-    /// The first's note.
+    /// What the first annotator wrote beside the answer.
     pub first_note: Option<String>,
-    /// The second's note.
+    /// What the second annotator wrote beside the answer.
     pub second_note: Option<String>,
 }
 
 /// Two annotators compared over the samples that both answered in the same round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairAgreement {
-    /// The first annotator.
+    /// The first annotator's name.
     pub first: String,
-    /// The second annotator.
+    /// The second annotator's name.
     pub second: String,
     /// Each round at both levels, then all rounds if there are several.
     pub levels: Vec<LevelAgreement>,

@@ -60,8 +60,12 @@ mod fixtures {
     }
 }
 
-/// What can go wrong with samples to annotate and with annotation files. Lines are 1-based.
+/// What can go wrong with samples to annotate and with annotation files.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `path` is the annotation file, `line`
+/// counts from 1, `round` and `column` are what was asked for, `source` is the error of the system or of the JSON parser.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum AnnotationError {
     /// There are no samples to draw from, or none is asked for.
@@ -70,85 +74,55 @@ pub enum AnnotationError {
     /// A confidence or margin that is not a share.
     #[error("the {what} is {value}, expected a number above 0 and below 1")]
     Share {
-        /// `confidence` or `margin`.
+        /// Which of the two shares it is: `confidence` or `margin`.
         what: &'static str,
-        /// What was asked for.
         value: f64,
     },
     /// A column to draw by that no sample has.
     #[error("no sample has the key `{column}` to draw by")]
     Column {
-        /// What was asked for.
         column: String,
-        /// The keys there are.
+        /// The metadata keys that some sample has, sorted.
         known: Vec<String>,
     },
     /// A round for which the rounds before left nothing.
     #[error("round {round} has no samples: rounds of this size are through all {n_samples} before it")]
     RoundPastEnd {
-        /// What was asked for.
         round: u32,
-        /// Samples in the input.
+        /// How many samples the input has.
         n_samples: usize,
     },
     /// A file cannot be read.
     #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A file cannot be written.
     #[error("cannot write `{path}`")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A device or a folder.
+    Write { path: PathBuf, source: std::io::Error },
+    /// The path is a device or a folder, in which no answers can be kept.
     #[error("`{path}` is not a regular file")]
-    NotAFile {
-        /// What was given.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// Another process holds the file.
     #[error("`{path}` is open in another `annotate`")]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A line that is no answer.
+    Busy { path: PathBuf },
+    /// A line of the file is not an answer as `annotate` writes it.
     #[error("`{path}`, line {line}: not an annotation")]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Which line.
-        line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Line { path: PathBuf, line: usize, source: serde_json::Error },
     /// The file is somebody else's.
     #[error("`{path}` holds the answers of `{found}`, not of `{wanted}`")]
     OtherAnnotator {
-        /// The file.
         path: PathBuf,
-        /// Whose answers are in it.
+        /// The annotator whose answers the file holds.
         found: String,
-        /// Who wants to go on.
+        /// The annotator who asked to go on in it.
         wanted: String,
     },
-    /// Two names in one file.
+    /// One file holds the answers of two annotators.
     #[error("`{path}`, line {line}: an answer of `{second}` among those of `{first}`")]
     TwoAnnotators {
-        /// The file.
         path: PathBuf,
-        /// Whose answers come first.
+        /// The annotator of the file's first answer; `second` is the one of this line.
         first: String,
-        /// The other name.
         second: String,
-        /// Which line.
         line: usize,
     },
 }

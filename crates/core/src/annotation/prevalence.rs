@@ -6,10 +6,10 @@ use super::{Outcome, SettledSample, Settlement};
 use veridiff_detector::{Interval, proportion_interval};
 use veridiff_text::sample::Task;
 
-/// A share of samples.
+/// How many of some samples something holds for, as a share of them with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
-    /// Samples that it counts.
+    /// How many samples it holds for.
     pub n: usize,
     /// `n` over all samples, 0 to 1; null of no samples.
     pub share: Option<f64>,
@@ -33,17 +33,17 @@ pub struct GeneratorPrevalence {
     pub n: usize,
     /// One entry for each of [`Outcome::ALL`].
     pub types: Vec<TypeShare>,
-    /// The five types together.
+    /// The share of samples that have any of the five types of hallucination.
     pub hallucination: Share,
 }
 
-/// Whose texts.
+/// The system whose texts are counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum Who {
     /// This generator's, or those of none that is known.
     Generator(Option<String>),
-    /// Everybody's.
+    /// The texts of all systems together.
     All,
 }
 
@@ -52,7 +52,7 @@ impl Who {
         *self == Who::All
     }
 
-    /// For the head of a column.
+    /// The system's name as it heads a column.
     pub fn name(&self) -> &str {
         match self {
             Who::Generator(name) => name.as_deref().unwrap_or("(none)"),
@@ -61,15 +61,15 @@ impl Who {
     }
 }
 
-/// How often one outcome is.
+/// How often one outcome of the tree is found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TypeShare {
-    /// The paper's heading.
+    /// The heading under which the core paper lists the outcome.
     pub category: &'static str,
-    /// The outcome.
+    /// The outcome that is counted.
     #[serde(rename = "type")]
     pub outcome: Outcome,
-    /// Its share.
+    /// How many samples have the outcome, as a share of all of them.
     #[serde(flatten)]
     pub share: Share,
 }
@@ -77,11 +77,11 @@ pub struct TypeShare {
 /// The outcomes of one task's texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskPrevalence {
-    /// `review` or `commit`.
+    /// The task's name: `review` or `commit`.
     pub task: &'static str,
-    /// Each generator, sorted.
+    /// One entry for each generator, sorted by name.
     pub generators: Vec<GeneratorPrevalence>,
-    /// All together, unweighted.
+    /// All generators together, each sample counting once.
     pub all: GeneratorPrevalence,
     /// Samples left out because the annotators differ.
     pub n_disputed: usize,

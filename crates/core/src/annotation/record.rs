@@ -32,21 +32,21 @@ use veridiff_text::sample::{Sample, Task};
 /// One answer; its keys are those of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annotation {
-    /// Who answered.
+    /// The name of the annotator who answered.
     pub annotator: String,
-    /// In which round, from 1.
+    /// The round of drawing, counted from 1, that the sample was answered in.
     pub round: u32,
-    /// The sample.
+    /// The id of the sample that was answered.
     pub id: String,
-    /// What the text is.
+    /// The leaf of the tree that the answers led to.
     pub outcome: Outcome,
     /// Question to answer, by their names in the tree.
     pub answers: BTreeMap<String, String>,
-    /// The annotator's words.
+    /// What the annotator wrote beside the answer.
     pub note: Option<String>,
     /// What the text was written as.
     pub task: Task,
-    /// Which system wrote it.
+    /// The system that wrote the text, if the sample says so.
     pub generator: Option<String>,
     /// Fingerprint of diff and text; see [`fingerprint`].
     pub texts: String,
@@ -54,7 +54,7 @@ pub struct Annotation {
     pub seconds: f64,
 }
 
-/// A line as it is written.
+/// A line of an annotation file, with the keys it is written under.
 #[derive(Serialize, Deserialize)]
 struct Line {
     annotator: String,
@@ -139,11 +139,11 @@ pub fn fingerprint(sample: &Sample) -> String {
 /// The answers of a file and what it is called.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annotations {
-    /// Where they were read.
+    /// The file that the answers were read from.
     pub path: PathBuf,
     /// Whose they are; empty for a file without answers.
     pub annotator: String,
-    /// In the order of the file.
+    /// The answers in the order of the file; a later one replaces an earlier one of the same sample and round.
     pub answers: Vec<Annotation>,
 }
 

@@ -29,14 +29,14 @@ pub fn sample_size(population: usize, confidence: f64, margin: f64) -> usize {
 pub enum Size {
     /// As many as the margin of error needs; see [`sample_size`].
     Margin {
-        /// 0 to 1, exclusive.
+        /// How sure the estimate is to be within the margin: above 0 and below 1.
         confidence: f64,
-        /// 0 to 1, exclusive.
+        /// How far off an estimated share may be: above 0 and below 1.
         margin: f64,
     },
     /// This many, or all if there are fewer.
     Count(usize),
-    /// All of them.
+    /// All samples are drawn, in the order of the seed.
     All,
 }
 
@@ -50,16 +50,16 @@ impl Size {
     }
 }
 
-/// How samples are drawn.
+/// How many samples are drawn, by which column they are divided, and in which order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draw {
-    /// How many.
+    /// How many samples are drawn.
     pub size: Size,
     /// A column whose values share the number in proportion to their rows.
     pub by: Option<String>,
     /// The number is meant for each value of that column, not for all together.
     pub each: bool,
-    /// Which order.
+    /// The seed that the order of the samples follows from.
     pub seed: u64,
     /// 1-based: each round goes on in the order where the one before, if it was as large, ended.
     pub round: u32,
@@ -70,18 +70,18 @@ pub struct Draw {
 pub struct Stratum {
     /// The value; `None` where there is none, or no column.
     pub value: Option<String>,
-    /// Samples there are.
+    /// How many samples the input has of it.
     pub population: usize,
-    /// Samples drawn.
+    /// How many of them were drawn.
     pub drawn: usize,
 }
 
-/// What a draw gave.
+/// The samples that were drawn, and how many of each stratum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drawn {
     /// Positions of the samples, in the order to annotate them; texts of one diff that were drawn alike follow one another.
     pub rows: Vec<usize>,
-    /// By value, sorted.
+    /// One entry for each value of the column, sorted by value.
     pub strata: Vec<Stratum>,
 }
 

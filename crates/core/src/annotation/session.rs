@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Instant};
 use super::{Annotation, Question, Walk, fingerprint, tree::Choice};
 use veridiff_text::sample::Sample;
 
-/// What a key did.
+/// What a key did to the session.
 #[derive(Debug, Clone)]
 pub enum Pressed {
     /// The open question has no such answer.
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         self.at + 1
     }
 
-    /// Samples drawn.
+    /// How many samples this round has drawn.
     pub fn len(&self) -> usize {
         self.samples.len()
     }
@@ -79,12 +79,12 @@ impl<'a> Session<'a> {
         self.samples.is_empty()
     }
 
-    /// Samples with an answer.
+    /// How many samples of the round have an answer.
     pub fn n_answered(&self) -> usize {
         self.answers.len()
     }
 
-    /// The round.
+    /// The number of the round, counted from 1.
     pub fn round(&self) -> u32 {
         self.round
     }
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         self.answers.get(self.sample()?.id.as_str())
     }
 
-    /// The open sample's note.
+    /// What the annotator has written beside the sample that is open.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{Annotation, Annotations, Outcome, agreement::last_answers, fingerprint};
 use veridiff_text::sample::{Sample, Task};
 
-/// A sample's answer.
+/// What the annotators' answers to one sample come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// All answers are this one, or it was decided.
@@ -17,7 +17,7 @@ pub enum Settlement {
         /// The types, each once.
         types: Vec<Outcome>,
     },
-    /// The labels differ.
+    /// The annotators do not agree whether the text is hallucinated.
     Disputed {
         /// The types, each once.
         types: Vec<Outcome>,
@@ -27,15 +27,15 @@ pub enum Settlement {
 /// A sample with all that is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledSample {
-    /// The sample.
+    /// The sample's id.
     pub id: String,
     /// What its text was written as.
     pub task: Task,
-    /// Which system wrote it.
+    /// The system that wrote the text, if the sample says so.
     pub generator: Option<String>,
     /// Fingerprint of diff and text.
     pub texts: String,
-    /// The answer.
+    /// What the answers come to.
     pub settlement: Settlement,
     /// Who answered what, with notes, in the order of the files; without the decision.
     pub answers: Vec<(String, Outcome, Option<String>)>,
@@ -44,7 +44,7 @@ pub struct SettledSample {
 /// Answers to different texts under one id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherTexts {
-    /// The id.
+    /// The id that the answers were given for.
     pub id: String,
     /// The annotator whose texts are not those of the first.
     pub annotator: String,

@@ -22,15 +22,15 @@ pub enum Outcome {
     Uninformative,
     /// Cannot be told without checking facts outside the diff.
     Unsure,
-    /// Conflicts with the diff.
+    /// The text says something that the diff contradicts.
     InputInconsistency,
-    /// Makes no sense in itself.
+    /// The text contradicts itself or makes no sense.
     LogicInconsistency,
-    /// Copies the input.
+    /// The text copies the input in place of saying something about it.
     InputRepetition,
-    /// Does not do its task.
+    /// The text does not do what its task asks for.
     IntentDeviation,
-    /// Deviates in another way.
+    /// The text deviates from the change in a way of its own.
     Others,
 }
 
@@ -39,11 +39,11 @@ pub enum Outcome {
 pub enum Category {
     /// Equivalent, or informative.
     NonHallucination,
-    /// Not wrong, and of no use.
+    /// The text is not wrong and tells its reader nothing.
     Uninformative,
-    /// Not known.
+    /// The annotator cannot tell from the diff.
     Unsure,
-    /// One of the five types.
+    /// The text is hallucinated, by one of the five types.
     Hallucination,
 }
 
@@ -93,7 +93,7 @@ impl Outcome {
         Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// Its heading.
+    /// The heading that the core paper lists the outcome under.
     pub fn category(self) -> Category {
         match self {
             Outcome::SemanticallyEquivalent | Outcome::Informative => Category::NonHallucination,
@@ -153,7 +153,7 @@ impl ByTask {
         ByTask { review: words, commit: words }
     }
 
-    /// The words for this task.
+    /// The words for samples of this task.
     pub fn of(self, task: Task) -> &'static str {
         match task {
             Task::Review => self.review,
@@ -162,25 +162,25 @@ impl ByTask {
     }
 }
 
-/// A node of the tree.
+/// A question of the tree, with the answers to choose from.
 #[derive(Debug)]
 pub struct Question {
     /// Its key in the annotation file.
     pub name: &'static str,
-    /// What is asked.
+    /// The question as it is asked for each task.
     pub words: ByTask,
-    /// The answers.
+    /// The answers in the order in which they are shown.
     pub choices: &'static [Choice],
 }
 
-/// One answer to a question.
+/// One answer to a question, and where it leads.
 #[derive(Debug)]
 pub struct Choice {
-    /// What to press for it.
+    /// The key that chooses it: a digit or a small letter.
     pub key: char,
     /// Its value in the annotation file.
     pub name: &'static str,
-    /// When it is the right one.
+    /// When this is the answer to give, for each task.
     pub meaning: ByTask,
     next: Next,
 }

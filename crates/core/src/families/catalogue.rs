@@ -14,34 +14,43 @@ use super::{
 };
 use crate::{case::Case, measurement::Measurement};
 
-/// Every feature with its family, in the order of the columns.
-static FEATURES: LazyLock<Vec<(&'static Family, Feature)>> = LazyLock::new(|| {
-    let of = |family: &&'static Family| {
-        (family.features)().into_iter().map(|feature| (*family, feature)).collect::<Vec<_>>()
-    };
-    FAMILIES.iter().flat_map(of).collect()
-});
+/// Every family with its features, in the order of the columns.
+static FEATURES: LazyLock<Vec<(&'static Family, Vec<Feature>)>> =
+    LazyLock::new(|| FAMILIES.iter().map(|family| (*family, (family.features)())).collect());
+
+/// Every feature there is, in the order of the columns.
+fn all_features() -> impl Iterator<Item = &'static Feature> {
+    FEATURES.iter().flat_map(|(_, features)| features)
+}
 
 /// What every table's feature columns are, for those who read tables.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    let entry = |feature: Feature| Entry {
+    let entry = |feature: &Feature| Entry {
         name: feature.name,
         unit: feature.unit,
         meaning: feature.meaning,
         has_model: feature.has_model(),
         hangs_on: feature.hangs_on,
     };
-    let of = |family: &&Family| FamilyEntry {
+    let of = |(family, features): &(&Family, Vec<Feature>)| FamilyEntry {
         name: family.name,
         needs_reference: family.needs_reference,
-        entries: (family.features)().into_iter().map(entry).collect(),
+        entries: features.iter().map(entry).collect(),
     };
-    Catalogue::new(FAMILIES.iter().map(of).collect())
+    Catalogue::new(FEATURES.iter().map(of).collect())
 });
+
+/// The features of a family that a run computes; there is at least one.
+#[derive(Debug, Clone)]
+struct Chosen {
+    family: &'static Family,
+    /// Each with its place among the family's features, and so among the values that the family computes.
+    features: Vec<(usize, Feature)>,
+}
 
 /// The features that a run computes, in the order of the columns.
 #[derive(Debug, Clone)]
-pub struct FeatureSet(Vec<(&'static Family, Feature)>);
+pub struct FeatureSet(Vec<Chosen>);
 
 impl Default for FeatureSet {
     /// The core paper's features of a scorer.
@@ -52,7 +61,11 @@ impl Default for FeatureSet {
 
 impl FeatureSet {
     fn of(keep: impl Fn(&Family, &Feature) -> bool) -> Self {
-        FeatureSet(FEATURES.iter().filter(|(family, feature)| keep(family, feature)).copied().collect())
+        let of_family = |(family, features): &(&'static Family, Vec<Feature>)| {
+            let features = features.iter().copied().enumerate().filter(|(_, feature)| keep(family, feature)).collect();
+            Chosen { family, features }
+        };
+        FeatureSet(FEATURES.iter().map(of_family).filter(|chosen| !chosen.features.is_empty()).collect())
     }
 
     /// The features that `names` choose: families or single features, in any order.
@@ -61,7 +74,8 @@ impl FeatureSet {
     /// The first unknown name, with the list of known ones.
     pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Self, UnknownFeature> {
         for name in names.iter().map(AsRef::as_ref) {
-            if !FEATURES.iter().any(|(family, feature)| feature.name == name || family.name == name) {
+            let known = FAMILIES.iter().any(|family| family.name == name);
+            if !known && !all_features().any(|feature| feature.name == name) {
                 return Err(UnknownFeature { name: name.to_owned() });
             }
         }
@@ -81,7 +95,7 @@ impl FeatureSet {
 
     /// The names of those that come from a kind of source.
     pub fn names_from<'a>(&'a self, source: &'a str) -> impl Iterator<Item = &'static str> + 'a {
-        self.0.iter().filter(move |(_, feature)| feature.source == source).map(|(_, feature)| feature.name)
+        self.features().filter(move |feature| feature.source == source).map(|feature| feature.name)
     }
 
     /// Whether any of them needs gradients.
@@ -91,16 +105,18 @@ impl FeatureSet {
 
     /// Whether any of them is of a family.
     pub fn has(&self, family: &Family) -> bool {
-        self.0.iter().any(|(known, _)| known.name == family.name)
+        self.0.iter().any(|chosen| chosen.family.name == family.name)
     }
 
     /// What they need of a scorer, all together.
     pub fn needs(&self) -> Needs {
-        let of = |family: &Family| match family.compute {
-            Compute::Reading { needs, .. } => needs(&self.names_of(family)),
+        let of = |chosen: &Chosen| match chosen.family.compute {
+            Compute::Reading { needs, .. } => {
+                needs(&chosen.features.iter().map(|(_, feature)| feature.name).collect::<Vec<_>>())
+            }
             Compute::Text(_) | Compute::Source => Needs::default(),
         };
-        self.families().map(of).fold(Needs::default(), Needs::and)
+        self.0.iter().map(of).fold(Needs::default(), Needs::and)
     }
 
     /// Names and values of a scorer's features of a case; `None` where it has none.
@@ -119,39 +135,35 @@ impl FeatureSet {
         })
     }
 
-    /// The chosen ones among what `compute` gives for each family.
-    fn computed<V>(&self, compute: impl Fn(&Family) -> Vec<V>) -> Vec<(&'static str, V)> {
+    /// The chosen ones among what `compute` gives for each family: a value for each of its features, or none at all.
+    fn computed<V: Copy>(&self, compute: impl Fn(&Family) -> Vec<V>) -> Vec<(&'static str, V)> {
         let mut values = Vec::new();
-        for family in self.families() {
-            let of_family = (family.features)().into_iter().map(|feature| feature.name).zip(compute(family));
-            values.extend(of_family.filter(|(name, _)| self.0.iter().any(|(_, mine)| mine.name == *name)));
+        for Chosen { family, features } in &self.0 {
+            let of_family = compute(family);
+            let value = |(place, feature): &(usize, Feature)| Some((feature.name, *of_family.get(*place)?));
+            values.extend(features.iter().filter_map(value));
         }
         values
     }
 
-    /// The families that have a feature here.
-    fn families(&self) -> impl Iterator<Item = &'static Family> {
-        FAMILIES.iter().copied().filter(|family| self.has(family))
-    }
-
-    fn names_of(&self, family: &Family) -> Vec<&'static str> {
-        self.0.iter().filter(|(known, _)| known.name == family.name).map(|(_, feature)| feature.name).collect()
+    fn features(&self) -> impl Iterator<Item = &Feature> {
+        self.0.iter().flat_map(|chosen| &chosen.features).map(|(_, feature)| feature)
     }
 
     /// These and every feature of another family.
     pub fn with(&self, family: &Family) -> FeatureSet {
-        let mine = |feature: &Feature| self.0.iter().any(|(_, mine)| mine.name == feature.name);
+        let mine = |feature: &Feature| self.names().any(|mine| mine == feature.name);
         FeatureSet::of(|of, feature| of.name == family.name || mine(feature))
     }
 
-    /// These but one.
+    /// All of these but the one of that name.
     pub fn without(&self, name: &str) -> FeatureSet {
-        FeatureSet(self.0.iter().copied().filter(|(_, feature)| feature.name != name).collect())
+        FeatureSet::of(|_, feature| feature.name != name && self.names().any(|mine| mine == feature.name))
     }
 
     /// Their names, in the order of the columns.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|(_, feature)| feature.name)
+        self.features().map(|feature| feature.name)
     }
 }
 
@@ -159,7 +171,7 @@ impl FeatureSet {
 #[derive(Debug, thiserror::Error)]
 #[error("unknown feature `{name}`; families: {}; features: {}", family_names(), feature_names())]
 pub struct UnknownFeature {
-    /// What was asked for.
+    /// The name as it was asked for.
     pub name: String,
 }
 
@@ -168,7 +180,7 @@ fn family_names() -> String {
 }
 
 fn feature_names() -> String {
-    FEATURES.iter().map(|(_, feature)| feature.name).collect::<Vec<_>>().join(", ")
+    all_features().map(|feature| feature.name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -235,14 +247,14 @@ mod tests {
         // probabilities and raw logits of one classifier, and the variants of BLEU-4, are different numbers
         assert_eq!(keys("nli_entailment@c"), ["weights@c", "score@c"]);
         assert_eq!(keys("bleu4"), ["bleu4"]);
-        for (_, feature) in FEATURES.iter() {
+        for feature in all_features() {
             assert!(!feature.hangs_on.is_empty(), "{} hangs on nothing", feature.name);
         }
     }
 
     #[test]
     fn names_are_distinct() {
-        let mut names: Vec<&str> = FEATURES.iter().map(|(_, feature)| feature.name).collect();
+        let mut names: Vec<&str> = all_features().map(|feature| feature.name).collect();
         names.extend(FAMILIES.iter().map(|family| family.name).filter(|name| *name != "similarity"));
         let n = names.len();
         names.sort_unstable();

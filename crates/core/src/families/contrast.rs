@@ -82,11 +82,11 @@ fn measure(m: &Measurement) -> Vec<Option<f64>> {
 pub struct Change {
     /// Mean change in log-probability.
     pub logprob: f64,
-    /// Its tenth percentile.
+    /// The tenth percentile of the tokens' gains.
     pub least: f64,
-    /// The largest.
+    /// The largest gain of a token.
     pub most: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the tokens' gains.
     pub spread: f64,
     /// Share of the tokens that gain [`GAIN`] or more.
     pub gain: f64,
@@ -98,7 +98,7 @@ pub struct Change {
     pub explained: f64,
     /// Mean change in the raw logit.
     pub logit: f64,
-    /// Mean change in entropy.
+    /// The mean over the tokens of the change in entropy, in nats.
     pub entropy: f64,
 }
 
@@ -142,7 +142,7 @@ impl Contrast {
         Contrast { changes: sides.iter().filter_map(change).collect() }
     }
 
-    /// The change from a side.
+    /// What the side lacks changes in the scores; none if that side was not run.
     pub fn of(&self, side: Side) -> Option<&Change> {
         self.changes.iter().find(|(known, _)| *known == side).map(|(_, change)| change)
     }

@@ -23,29 +23,22 @@ pub const OF_SCORER: &[&str] = &[
     "max_tokens",
 ];
 
-/// Those that change what features by gradients mean.
-pub const OF_ATTRIBUTION: &[&str] = &[
-    "weights@",
-    "own_template@",
-    "template_sha256",
-    "targets",
-    "parse_special",
-    "changed_rule",
-    "message_prefix",
-    "max_tokens",
-    "attribution_method",
-    "attributed_fn",
-    "fold",
-    "normalize",
-    "denominator",
-    "start_row",
-    "first_target",
-    "scope",
-];
+/// Those that change how gradients become shares.
+const OF_GRADIENTS: &[&str] =
+    &["attribution_method", "attributed_fn", "fold", "normalize", "denominator", "start_row", "first_target", "scope"];
+
+/// Those that change what features by gradients mean: a scorer's, and the gradients' own.
+pub const OF_ATTRIBUTION: &[&str] = &{
+    let mut keys = [""; OF_SCORER.len() + OF_GRADIENTS.len()];
+    let (of_scorer, of_gradients) = keys.split_at_mut(OF_SCORER.len());
+    of_scorer.copy_from_slice(OF_SCORER);
+    of_gradients.copy_from_slice(OF_GRADIENTS);
+    keys
+};
 
 /// Features that are computed together and chosen together.
 pub struct Family {
-    /// The name a user types.
+    /// The family's name, by which `--features` chooses all of its features.
     pub name: &'static str,
     /// Whether its features compare the text with the sample's reference.
     pub needs_reference: bool,
@@ -53,7 +46,7 @@ pub struct Family {
     pub is_default: bool,
     /// Its features, in the order of their columns.
     pub features: fn() -> Vec<Feature>,
-    /// How they are computed.
+    /// How the features' values are computed, and from what.
     pub compute: Compute,
 }
 
@@ -72,7 +65,7 @@ pub enum Compute {
         /// The values; `None` where the sample has none.
         measure: fn(&Measurement) -> Vec<Option<f64>>,
     },
-    /// From diff and text alone.
+    /// From diff and text alone, without a model.
     Text(fn(&Case) -> Vec<f64>),
     /// By a source of columns of its own.
     Source,
@@ -83,14 +76,14 @@ pub enum Compute {
 pub struct Needs {
     /// Every token's rank, margin and variance.
     pub ranks: bool,
-    /// Attribution.
+    /// Attribution: the gradients of every target with respect to what comes before it.
     pub gradients: bool,
     /// The scores behind prompts with one side of the diff, in the order of [`Side::ALL`].
     pub sides: Vec<Side>,
 }
 
 impl Needs {
-    /// Both together.
+    /// All that either of the two needs.
     pub(super) fn and(mut self, other: Needs) -> Needs {
         self.ranks |= other.ranks;
         self.gradients |= other.gradients;
@@ -99,14 +92,14 @@ impl Needs {
     }
 }
 
-/// One feature.
+/// One number of a sample: what its column is called, says and hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature {
     /// The column's name before the `@`.
     pub name: &'static str,
-    /// Unit and range.
+    /// The unit of its values and the range they are in, such as `0 to 1` or `nats`.
     pub unit: &'static str,
-    /// What it says.
+    /// What a value says, in one line for a person.
     pub meaning: &'static str,
     /// The kind of source that computes it: [`SCORER`], [`TEXT`], or one that its family's file names.
     pub source: &'static str,
@@ -140,7 +133,7 @@ pub struct Field<T: 'static> {
     pub unit: &'static str,
     /// See [`Feature::meaning`].
     pub meaning: &'static str,
-    /// The number.
+    /// Takes the number out of what the family computed.
     pub value: fn(&T) -> f64,
 }
 

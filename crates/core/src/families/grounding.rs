@@ -40,7 +40,7 @@ const FIELDS: &[Field<Grounding>] = &[
     field!("ground_proposals", COUNT, "proposals that the change contains already", proposals_present),
 ];
 
-/// The family `grounding`.
+/// The family `grounding`: how much of a text stands in the diff, and what its claims come to.
 pub static FAMILY: Family = Family {
     name: GROUNDING,
     needs_reference: false,

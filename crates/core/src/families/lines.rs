@@ -2,7 +2,7 @@
 //! the lines whose names it uses.
 
 use veridiff_engine::reading::attribution::Matrix;
-use veridiff_text::grounding::Evidence;
+use veridiff_text::grounding::Alignment;
 
 use super::{
     family::{Compute, Family, Field, Needs, OF_ATTRIBUTION, SCORER, field},
@@ -94,7 +94,7 @@ impl LineShape {
     /// Of what a scorer read; `None` without attribution.
     pub fn of(m: &Measurement) -> Option<Self> {
         let (matrix, case) = (m.matrix.as_ref()?, &m.case);
-        Some(LineShape::new(matrix, &m.encoding, case.evidence(), case.text(), &m.classes(), &m.counted))
+        Some(LineShape::new(matrix, &m.encoding, case.alignment(), case.text(), &m.classes(), &m.counted))
     }
 
     /// Of a matrix with a column for each of the response's tokens; `classes` say what each of them is part of, `counted` which of
@@ -102,7 +102,7 @@ impl LineShape {
     pub fn new(
         matrix: &Matrix,
         encoding: &Encoding,
-        evidence: &Evidence,
+        alignment: &Alignment,
         text: &str,
         classes: &[TokenClass],
         counted: &[bool],
@@ -180,7 +180,7 @@ impl LineShape {
             focus: mean(known.iter().map(|target| target.lines.iter().copied().fold(0.0, f64::max))).unwrap_or(0.0),
             names_changed_share: of_names(&|target| target.changed_share),
             names_diff_share: of_names(&|target| target.diff_share),
-            agreement: agreement(&targets, encoding, evidence, text, &tokens_of_line),
+            agreement: agreement(&targets, encoding, alignment, text, &tokens_of_line),
         }
     }
 }
@@ -189,16 +189,16 @@ impl LineShape {
 fn agreement(
     targets: &[Option<OfTarget>],
     encoding: &Encoding,
-    evidence: &Evidence,
+    alignment: &Alignment,
     text: &str,
     tokens_of_line: &[f64],
 ) -> f64 {
     let start = encoding.text.len() - text.len();
     let n_tokens: f64 = tokens_of_line.iter().sum();
     let mut excesses = Vec::new();
-    for mention in evidence.mentions.iter().filter(|mention| !mention.places.lines.is_empty() && mention.weight >= 1.0)
+    for mention in alignment.mentions.iter().filter(|mention| !mention.places.lines.is_empty() && mention.weight >= 1.0)
     {
-        let word = &evidence.word_of(mention).span;
+        let word = &alignment.word_of(mention).span;
         for (target, span) in targets.iter().zip(&encoding.spans[encoding.n_prompt..]) {
             let meets = span.start < start + word.end && span.end > start + word.start;
             if let (true, Some(target)) = (meets, target) {
@@ -251,11 +251,11 @@ mod tests {
     fn by_hand() {
         let (diff, encoding, _) = sample();
         let text = "cc dd";
-        let evidence = Evidence::new(&diff, text);
+        let alignment = Alignment::new(&diff, text);
         let columns = vec![vec![0.5, 0.1, 0.1, 0.2, 0.1], vec![0.2, 0.2, -0.2, 0.0, 0.2, 0.2]];
         let matrix = Matrix { n_prompt: 5, columns, start: Vec::new() };
         let classes = [TokenClass::Name, TokenClass::Content];
-        let shape = LineShape::new(&matrix, &encoding, &evidence, text, &classes, &[true, true]);
+        let shape = LineShape::new(&matrix, &encoding, &alignment, text, &classes, &[true, true]);
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         close(shape.diff_share, (0.4 / 1.0 + 0.4 / 0.8) / 2.0);
         close(shape.changed_share, (0.75 + 0.5) / 2.0);
@@ -276,9 +276,9 @@ mod tests {
     #[test]
     fn without_attribution_nothing_is_said() {
         let (diff, encoding, text) = sample();
-        let evidence = Evidence::new(&diff, text);
+        let alignment = Alignment::new(&diff, text);
         let matrix = Matrix { n_prompt: 5, columns: vec![vec![0.0; 5], vec![0.0; 6]], start: Vec::new() };
-        let shape = LineShape::new(&matrix, &encoding, &evidence, text, &[TokenClass::Filler; 2], &[true, false]);
+        let shape = LineShape::new(&matrix, &encoding, &alignment, text, &[TokenClass::Filler; 2], &[true, false]);
         assert_eq!((shape.diff_share, shape.changed_share, shape.changed_ratio, shape.agreement), (0.0, 0.0, 0.0, 0.0));
     }
 }

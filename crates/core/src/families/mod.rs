@@ -2,16 +2,17 @@
 
 pub mod attribution;
 pub mod catalogue;
-pub mod contrast;
+pub(crate) mod contrast;
+pub mod facts;
 pub mod family;
-pub mod form;
-pub mod grounding;
-pub mod lines;
-pub mod per_token;
+pub(crate) mod form;
+pub(crate) mod grounding;
+pub(crate) mod lines;
+pub(crate) mod per_token;
 pub mod reference;
-pub mod shape;
-pub mod similarity;
-pub mod uncertainty;
+pub(crate) mod shape;
+pub(crate) mod similarity;
+pub(crate) mod uncertainty;
 
 use family::Family;
 
@@ -26,4 +27,5 @@ pub static FAMILIES: &[&Family] = &[
     &lines::FAMILY,
     &grounding::FAMILY,
     &form::FAMILY,
+    &facts::FAMILY,
 ];

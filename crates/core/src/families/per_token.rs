@@ -5,15 +5,15 @@ use std::ops::Range;
 use crate::tokens::{Encoding, Segment};
 use veridiff_text::grounding::{WordKind, Words};
 
-/// Tokens of a window.
+/// How many tokens in a row a window of scores has.
 pub const WINDOW: usize = 8;
 
 /// What a token of a text is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenClass {
-    /// Grammar, words of every review, signs.
+    /// A word of grammar or of every review, or a sign.
     Filler,
-    /// Another word.
+    /// Another word of prose, which says something of this change.
     Content,
     /// A name, a number or a file.
     Name,

@@ -59,31 +59,31 @@ pub static FAMILY: Family = Family {
 /// Uncertainty of a text beyond its means. In nats but for ranks and shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Least log-probability.
+    /// The least log-probability of a token.
     pub logprob_min: f64,
-    /// Its tenth percentile.
+    /// The tenth percentile of the tokens' log-probabilities.
     pub logprob_q10: f64,
-    /// Its median.
+    /// The median of the tokens' log-probabilities.
     pub logprob_median: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the tokens' log-probabilities.
     pub logprob_spread: f64,
-    /// Least mean over eight tokens in a row ([`super::per_token::WINDOW`]).
+    /// The least mean log-probability of eight tokens in a row ([`super::per_token::WINDOW`]).
     pub logprob_window: f64,
-    /// Of the first token.
+    /// The log-probability of the first token.
     pub logprob_first: f64,
-    /// Mean over content words and names; over all tokens where there are none.
+    /// The mean log-probability of content words and names; of all tokens where there are none.
     pub logprob_content: f64,
-    /// Mean over names; over all tokens where there are none.
+    /// The mean log-probability of names; of all tokens where there are none.
     pub logprob_names: f64,
-    /// Mean over the others; over all tokens where there are none.
+    /// The mean log-probability of the other tokens; of all tokens where there are none.
     pub logprob_filler: f64,
-    /// Largest entropy.
+    /// The largest entropy before a token.
     pub entropy_max: f64,
-    /// Before the first token.
+    /// The entropy before the first token.
     pub entropy_first: f64,
-    /// Its standard deviation.
+    /// The standard deviation of the entropies.
     pub entropy_spread: f64,
-    /// Mean over content words and names; over all tokens where there are none.
+    /// The mean entropy before content words and names; before all tokens where there are none.
     pub entropy_content: f64,
     /// Mean of surprise minus entropy.
     pub excess: f64,
@@ -92,7 +92,7 @@ pub struct Shape {
     pub curvature: f64,
     /// Mean margin to the best other token.
     pub margin: f64,
-    /// Its tenth percentile.
+    /// The tenth percentile of the margins.
     pub margin_low: f64,
     /// Share of the tokens of rank 1.
     pub top: f64,

@@ -17,13 +17,13 @@ use veridiff_engine::{
 use veridiff_table::Row;
 use veridiff_text::sample::Sample;
 
-/// The feature of encoders.
+/// The name of the one feature that encoders give.
 pub const SIMILARITY: &str = "similarity";
 
 /// The source of similarity: one forward pass of an encoder over the diff and one over the text, of at most 512 tokens each.
 pub const ENCODER: &str = "encoder";
 
-/// The family `similarity`.
+/// The family `similarity`: how near an encoder puts text and diff.
 pub static FAMILY: Family = Family {
     name: SIMILARITY,
     needs_reference: false,
@@ -43,7 +43,7 @@ pub static FAMILY: Family = Family {
 /// An encoder that compares texts with diffs.
 #[derive(Debug)]
 pub struct Similarity {
-    /// Suffix of its columns.
+    /// The name behind the `@` of its columns.
     pub name: String,
     embedder: Embedder,
     /// Most texts in one run of the encoder.
@@ -57,7 +57,7 @@ pub struct Similarity {
 pub struct Comparison {
     /// Cosine of their embeddings, -1 to 1; `None` if one of them is all zero.
     pub cosine: Option<f64>,
-    /// Tokens read of both.
+    /// How many tokens of diff and text the encoder read.
     pub n_tokens: usize,
     /// Tokens cut off both because of the encoder's limit.
     pub n_cut: usize,
@@ -83,11 +83,6 @@ impl Similarity {
         .map(|(key, value)| (format!("{key}@{}", files.name), value))
         .into();
         Ok(Similarity { name: files.name.clone(), embedder, batch, kept: Memo::default(), provenance })
-    }
-
-    /// The encoder.
-    pub fn embedder(&self) -> &Embedder {
-        &self.embedder
     }
 
     /// What the columns come from, keyed `what@encoder`.

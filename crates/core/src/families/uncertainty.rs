@@ -25,7 +25,7 @@ const FIELDS: [UncertaintyField; 4] = [
     }),
 ];
 
-/// The family `uncertainty`.
+/// The family `uncertainty`: the core paper's means over the text's tokens.
 pub static FAMILY: Family = Family {
     name: "uncertainty",
     needs_reference: false,

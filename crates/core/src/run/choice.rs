@@ -49,11 +49,11 @@ pub struct SampleChoice {
     pub clauses: Vec<WhereClause>,
     /// So many samples at random, drawn with [`SampleChoice::seed`], in the order of the input.
     pub n_random: Option<usize>,
-    /// The seed of the draw.
+    /// The seed that a draw of `n_random` samples follows from.
     pub seed: u64,
     /// At most so many, the first of them.
     pub limit: Option<usize>,
-    /// One part of them.
+    /// The part of the chosen samples that this run computes; all of them if there is none.
     pub shard: Option<Shard>,
 }
 

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     Result,
-    families::{catalogue::CATALOGUE, family::SCORER, grounding::GROUNDING},
+    families::{catalogue::CATALOGUE, facts::FACTS, family::SCORER, grounding::GROUNDING},
     settings::Settings,
 };
 use veridiff_table::{Groups, ID_COLUMN, Row, SHARD_KEY};
@@ -54,11 +54,11 @@ pub struct Parts {
 /// A part that was computed now.
 #[derive(Debug)]
 pub struct NewPart<'a> {
-    /// The sample's index.
+    /// The sample's index in the input, counted from 0.
     pub index: usize,
-    /// What computed it.
+    /// The name of the source of columns that computed the part.
     pub source: &'a str,
-    /// Its columns.
+    /// The part's columns with their values.
     pub columns: Row,
     /// What it cost, as [`ColumnSource::cost`] counts.
     pub cost: u64,
@@ -193,7 +193,7 @@ pub fn groups(provenance: &BTreeMap<String, String>, settings: &Settings) -> Gro
     for (key, value) in provenance {
         let group = match key.split_once('@') {
             Some((_, model)) => format!("@{model}"),
-            None if CATALOGUE.is_plain_feature(key) || key == GROUNDING => key.clone(),
+            None if CATALOGUE.is_plain_feature(key) || key == GROUNDING || key == FACTS => key.clone(),
             None if ["program", "version", SHARD_KEY].contains(&key.as_str()) => "run".to_owned(),
             None if features.is_empty() => continue,
             None => "scorers".to_owned(),

@@ -16,7 +16,7 @@ use crate::{
     preset::{self, Columns},
 };
 use veridiff_engine::{
-    encoder::{Pooling, UnknownPooling},
+    encoder::Pooling,
     files::{
         cards::{Role, ids_of},
         source::{check, make_names_distinct_from},
@@ -71,7 +71,7 @@ impl std::str::FromStr for PoolingChoice {
             Some((encoder, pooling)) => (Some(encoder.to_owned()), pooling),
             None => (None, text),
         };
-        Ok(PoolingChoice { encoder, pooling: pooling.parse().map_err(|error: UnknownPooling| error.to_string())? })
+        Ok(PoolingChoice { encoder, pooling: pooling.parse()? })
     }
 }
 
@@ -85,7 +85,7 @@ pub enum ReferenceError {
     /// A feature is asked for, but no model that gives it.
     #[error("`{feature}` needs a model: {role}")]
     NoModel {
-        /// The feature.
+        /// The feature that was asked for.
         feature: &'static str,
         /// `encoder` or `classifier`.
         role: &'static str,
@@ -103,9 +103,9 @@ pub enum ReferenceError {
     /// A pooling is for an encoder that there is not.
     #[error("a pooling is given for `{encoder}`, but no encoder is called `{encoder}`")]
     NoEncoder {
-        /// The name.
+        /// The name that the pooling was given for.
         encoder: String,
-        /// The names there are.
+        /// The names of the encoders that are given.
         known: Vec<String>,
     },
 }
@@ -127,7 +127,7 @@ impl ReferenceError {
 /// What a run computes, and of which models beside the scorers.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Every feature of the run.
+    /// Every feature that the run computes, of models and of texts.
     pub features: FeatureSet,
     /// The built-in classifiers, if the family of references was asked for without a classifier: entailment is then left out.
     pub without_entailment: Option<Vec<String>>,

@@ -23,7 +23,7 @@ pub trait Progress {
     /// Something that a person should know before a long piece of work.
     fn note(&mut self, _text: &str) {}
 
-    /// A part was computed.
+    /// Is told of each part as soon as it is computed.
     fn part(&mut self, _part: &NewPart<'_>) {}
 
     /// Nothing is left to compute.
@@ -35,12 +35,12 @@ impl Progress for () {}
 /// How a run treats the journal of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Begin {
-    /// There must be none.
+    /// The output must not be there yet.
     #[default]
     New,
     /// What it holds is kept, and only the rest is computed.
     Resume,
-    /// It is thrown away.
+    /// What an earlier run left is thrown away.
     Overwrite,
 }
 
@@ -50,7 +50,7 @@ const TOLD: usize = 5;
 /// What became of the rows of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// Rows in the output.
+    /// How many rows the output has.
     pub n_rows: usize,
     /// Rows of which nothing was missing when the run began.
     pub n_resumed: usize,

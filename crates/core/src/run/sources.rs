@@ -13,6 +13,7 @@ use crate::{
     case::Case,
     families::{
         catalogue::{CATALOGUE, FeatureSet},
+        facts,
         family::TEXT,
         grounding::{GROUNDING, provenance},
         reference::{BLEU4, bleu::Bleu, entailment::ReferenceEntailment},
@@ -233,7 +234,16 @@ impl ColumnSource for PlainFeatures {
     }
 
     fn provenance(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([provenance(self.0.names_from(TEXT))])
+        let (of_facts, others): (Vec<&str>, Vec<&str>) =
+            self.0.names_from(TEXT).partition(|name| name.starts_with(facts::PREFIX));
+        let mut map = BTreeMap::new();
+        if !others.is_empty() {
+            map.extend([provenance(others)]);
+        }
+        if !of_facts.is_empty() {
+            map.extend([facts::provenance(of_facts)]);
+        }
+        map
     }
 
     fn owns(&self, column: &str) -> bool {

@@ -1,7 +1,11 @@
 //! Why a text cannot become tokens.
 
 /// Why a text cannot become tokens.
+///
+/// Fields are named as in the messages: `n_…` and `max_tokens` count tokens, `template` is a template's name, `token` a special token
+/// as it is written, `part` is `prompt` or `response`.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum TokensError {
     /// Too long even with all of the diff cut.
@@ -10,11 +14,9 @@ pub enum TokensError {
          together more than the limit of {max_tokens}"
     )]
     TooLong {
-        /// Tokens of the response.
         n_response: usize,
         /// Tokens of the prompt without its diff.
         n_instruction: usize,
-        /// The limit.
         max_tokens: usize,
     },
     /// Longer than a decoder that reads the text alone takes.
@@ -22,33 +24,21 @@ pub enum TokensError {
     TextTooLong {
         /// Tokens of the text, special ones included.
         n_response: usize,
-        /// The limit.
         max_tokens: usize,
     },
     /// A template with tokens of its own, which this vocabulary lacks.
     #[error("the template `{template}` needs the token `{token}`, which this model's vocabulary does not have")]
-    Marker {
-        /// The template's name.
-        template: String,
-        /// The token.
-        token: &'static str,
-    },
+    Marker { template: String, token: &'static str },
     /// A template with tokens of its own for a model of one stack.
     #[error("the template `{template}` is the input of an encoder-decoder; this model is decoder-only")]
-    TwoStacks {
-        /// The template's name.
-        template: String,
-    },
+    TwoStacks { template: String },
     /// An end was asked for of a model that does not say what its is.
     #[error("neither the tokenizer nor the configuration of this model names the token that ends a text")]
     NoEos,
     /// Nothing to score, or nothing to score it with.
     #[error("the {part} has no tokens in this vocabulary")]
-    NoTokens {
-        /// `prompt` or `response`.
-        part: &'static str,
-    },
-    /// The tokenizer gave up.
+    NoTokens { part: &'static str },
+    /// The tokenizer failed on a text that it should take.
     #[error("the tokenizer failed")]
     Tokenizer(#[source] tokenizers::Error),
 }

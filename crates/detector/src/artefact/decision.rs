@@ -9,20 +9,20 @@ use crate::{DetectorError, best_threshold};
 /// Fewest rows that a target share is trusted on.
 const FEWEST: usize = 10;
 
-/// What is said of a text.
+/// What a detector says of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The change supports it, as far as the detector can tell.
     Supported,
-    /// Too close to call.
+    /// The probability is too close to call.
     Abstain,
     /// The change does not support it.
     Unsupported,
 }
 
 impl Verdict {
-    /// As in JSON.
+    /// The verdict's name as it stands in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Supported => "supported",
@@ -228,17 +228,17 @@ fn lowest_with_few_alarms(probabilities: &[f64], labels: &[bool], share: f64) ->
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// Rows.
+    /// How many rows got a verdict.
     pub n: usize,
-    /// Called unsupported.
+    /// How many rows were called unsupported.
     pub n_unsupported: usize,
     /// Those of them that are hallucinated.
     pub n_unsupported_right: usize,
-    /// Called supported.
+    /// How many rows were called supported.
     pub n_supported: usize,
     /// Those of them that are not hallucinated.
     pub n_supported_right: usize,
-    /// Hallucinated rows.
+    /// How many rows are hallucinated, whatever they were called.
     pub n_positive: usize,
 }
 

@@ -55,7 +55,7 @@ impl Domain {
         Ok(domain)
     }
 
-    /// Whether nothing is known.
+    /// Whether nothing is known of what was trained on.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty() && self.lengths.is_empty()
     }

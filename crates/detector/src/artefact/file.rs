@@ -41,7 +41,7 @@ pub struct Detector {
     /// Where calibrated probabilities become verdicts; absent in files of older versions, which have the threshold alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// What it was trained on.
+    /// What the model was trained on, and how well it did out of fold.
     pub training: Training,
 }
 
@@ -67,11 +67,11 @@ pub struct Feature {
 pub struct Training {
     /// Program and version that fitted it.
     pub program: String,
-    /// Rows.
+    /// How many rows were judged and trained on.
     pub n_rows: usize,
-    /// Hallucinated ones among them.
+    /// How many of the rows are hallucinated.
     pub n_positive: usize,
-    /// Groups (diffs) among them.
+    /// How many groups (diffs) the rows come from.
     pub n_groups: usize,
     /// Texts beside other changes that it was fitted to as well; no figure is about them.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -80,7 +80,7 @@ pub struct Training {
     pub where_clauses: Vec<String>,
     /// Folds of the out-of-fold figures and the threshold.
     pub n_folds: usize,
-    /// Seed of the folds.
+    /// The seed that groups were dealt to folds by.
     pub seed: u64,
     /// ROC-AUC on the training rows themselves.
     pub auc_in_sample: Option<f64>,
@@ -162,7 +162,7 @@ impl Detector {
         &self.model
     }
 
-    /// How it learnt.
+    /// The learner that the model was made by.
     pub fn learner(&self) -> Learner {
         self.model.learner()
     }

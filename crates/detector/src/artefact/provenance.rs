@@ -65,9 +65,9 @@ fn comparable(value: &str) -> &str {
 pub struct Difference {
     /// The key in the table's metadata.
     pub key: String,
-    /// What it was in training.
+    /// The value in the table that was trained on.
     pub trained: String,
-    /// What it is in the table.
+    /// The value in the table that is to be judged.
     pub got: String,
 }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 use veridiff_table::catalogue::{Catalogue, FamilyEntry};
 
-/// Features under a name.
+/// A set of features that is compared with others under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSet {
     /// The name of the set, as it was given.
@@ -48,9 +48,9 @@ pub struct PairTest {
     pub difference: Option<f64>,
     /// Its standard error by DeLong, with groups.
     pub standard_error: Option<f64>,
-    /// 95% by DeLong.
+    /// The 95% interval of the difference by DeLong, with groups.
     pub interval: Option<Interval>,
-    /// 95% by the bootstrap over groups.
+    /// The 95% interval of the difference by the bootstrap over groups.
     pub bootstrap_interval: Option<Interval>,
     /// Difference over standard error.
     pub z: Option<f64>,
@@ -65,7 +65,7 @@ pub struct PairTest {
 pub struct Comparison {
     /// The sets, in the order in which they were given.
     pub sets: Vec<SetEvaluation>,
-    /// Every pair of them.
+    /// One entry for every pair of sets, in their order.
     pub pairs: Vec<PairTest>,
 }
 
@@ -145,9 +145,9 @@ pub fn compare_sets(
 pub struct Chosen {
     /// The feature's column in the table.
     pub feature: String,
-    /// Whether on all rows.
+    /// Whether it was chosen on all rows.
     pub on_all_rows: bool,
-    /// On how many folds' training rows.
+    /// On how many folds' training rows it was chosen.
     pub n_folds: usize,
 }
 

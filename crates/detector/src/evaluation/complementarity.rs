@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{Correlation, Direction, LabelledRows, pearson, roc_auc};
 use veridiff_table::catalogue::Catalogue;
 
-/// A feature in an overlap.
+/// A feature whose highest-ranked rows are compared with those of others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverlapMetric {
     /// The feature's column in the table.
@@ -23,7 +23,7 @@ pub struct OverlapMetric {
 pub struct Region {
     /// Positions among the metrics, ascending.
     pub metrics: Vec<usize>,
-    /// Rows.
+    /// How many rows there are.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -34,7 +34,7 @@ pub struct Region {
 pub struct Overlap {
     /// Share of the rows that are a feature's top, 0 to 1.
     pub share: f64,
-    /// Rows in all.
+    /// How many rows there are in all.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -141,7 +141,7 @@ fn oriented(rows: &LabelledRows, column: usize) -> (Vec<f64>, Direction) {
 /// Rows on one side of the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Rows.
+    /// How many rows there are.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -158,7 +158,7 @@ pub struct JointDistribution {
     pub correlation: Option<Correlation>,
     /// Rows with y above x, which means something if both have one unit.
     pub above_diagonal: Side,
-    /// Rows with y below x.
+    /// Rows with y below x; those on the diagonal are on neither side.
     pub below_diagonal: Side,
     /// Edges of the bins across, rising; each but the last holds its lower edge, the last both.
     pub x_edges: Vec<f64>,

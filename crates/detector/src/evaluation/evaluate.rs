@@ -18,7 +18,7 @@ use crate::{
 /// How an evaluation is made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EvalSettings {
-    /// Folds; at least 2.
+    /// How many folds there are, at least 2.
     pub n_folds: usize,
     /// L2 penalty of the logistic regression; see [`fit_logistic`](crate::fit_logistic).
     pub l2: f64,
@@ -28,11 +28,11 @@ pub struct EvalSettings {
     pub bootstrap: Bootstrap,
 }
 
-/// What is judged.
+/// What gives the scores that an evaluation judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictorKind {
-    /// One feature.
+    /// A single feature, turned the way it points on the training rows.
     Feature,
     /// What the learner makes of all chosen features, fitted on the training folds.
     Combination,
@@ -50,7 +50,7 @@ pub struct LeaveOneOut {
     pub pooled: Figure,
     /// Mean of the AUCs within generators.
     pub within_generators: MeanFigure,
-    /// Each generator.
+    /// Figures of each generator, sorted by name.
     pub per_generator: Vec<GeneratorFigure>,
 }
 
@@ -59,7 +59,7 @@ pub struct LeaveOneOut {
 pub struct ValueFigure {
     /// The value; null for rows without one.
     pub value: Option<String>,
-    /// Figures on those rows.
+    /// The figures of the predictor on those rows.
     #[serde(flatten)]
     pub figure: Figure,
 }
@@ -69,9 +69,9 @@ pub struct ValueFigure {
 /// `n_true_positive` that of the hallucinations found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColumnFigures {
-    /// The column.
+    /// The name of the table's column.
     pub column: String,
-    /// Its values, sorted.
+    /// Figures of each value that the column has, sorted.
     pub values: Vec<ValueFigure>,
     /// Whether the share of hallucinated rows that are found (recall) differs between the values; null when it cannot
     /// be told.
@@ -81,7 +81,7 @@ pub struct ColumnFigures {
 /// What to draw a predictor's probabilities by.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curves {
-    /// The ROC curve.
+    /// The ROC curve, from the highest threshold to the lowest.
     pub roc: Vec<RocPoint>,
     /// Reliability bins of equal width.
     pub calibration_equal_width: Vec<CalibrationBin>,
@@ -94,7 +94,7 @@ pub struct Curves {
 pub struct PredictorEvaluation {
     /// The feature's name, `combination`, or the detector's id.
     pub name: String,
-    /// What it is.
+    /// Whether it is a feature, the learner on all of them, or a detector.
     pub kind: PredictorKind,
     /// Which way a feature points; null for the others.
     pub direction: Option<Direction>,
@@ -110,14 +110,14 @@ pub struct PredictorEvaluation {
     pub leave_one_generator_out: Option<LeaveOneOut>,
     /// By each column that was asked for.
     pub by: Vec<ColumnFigures>,
-    /// Null for features.
+    /// What to draw its probabilities by; null for features, which are none.
     pub curves: Option<Curves>,
 }
 
-/// The whole evaluation.
+/// All that `eval` has to say of a table's rows; its JSON is this.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// Rows used.
+    /// How many rows were judged.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -127,9 +127,9 @@ pub struct Evaluation {
     pub n_unlabelled: usize,
     /// Labelled rows left out for want of a chosen feature.
     pub n_incomplete: usize,
-    /// The generators, sorted.
+    /// The names of the rows' generators, sorted.
     pub generators: Vec<String>,
-    /// How it was made.
+    /// The settings that the figures were made with.
     pub settings: EvalSettings,
     /// One entry for every feature, then the combination; or the detector alone.
     pub predictors: Vec<PredictorEvaluation>,

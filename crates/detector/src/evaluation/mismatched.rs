@@ -29,7 +29,7 @@ impl Mismatched {
         self.twin.len()
     }
 
-    /// Whether there are none.
+    /// Whether no such text can train.
     pub fn is_empty(&self) -> bool {
         self.twin.is_empty()
     }

@@ -28,7 +28,7 @@ pub struct SetScores {
 pub struct FoldScores {
     /// For every row the fold, from 0, in which it is tested.
     pub folds: Vec<usize>,
-    /// For every set.
+    /// The scores of every set of features, in the order in which the sets were given.
     pub sets: Vec<SetScores>,
 }
 

@@ -24,7 +24,7 @@ pub enum Direction {
 /// The figures of one predictor on one set of rows. Rates are 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// Rows with a prediction.
+    /// How many rows have a prediction.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -44,7 +44,7 @@ pub struct Figure {
     pub majority: Option<f64>,
     /// Rows called hallucinated at that threshold.
     pub n_flagged: usize,
-    /// Those of them that are.
+    /// How many of the rows called hallucinated are.
     pub n_true_positive: usize,
     /// How far the scores are probabilities; null for features, which are none.
     pub calibration: Option<CalibrationFigure>,
@@ -80,7 +80,7 @@ pub struct MeanFigure {
 pub struct GeneratorFigure {
     /// The name of the generator, as the table has it.
     pub generator: String,
-    /// Figures on its rows.
+    /// The figures of the predictor on the generator's rows.
     #[serde(flatten)]
     pub figure: Figure,
 }

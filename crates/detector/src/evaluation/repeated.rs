@@ -17,7 +17,7 @@ use crate::{
 };
 use veridiff_table::catalogue::Catalogue;
 
-/// A figure of every repeat.
+/// A figure over all repeats, each with folds of its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedFigure {
     /// Mean over the repeats; null if none has it.

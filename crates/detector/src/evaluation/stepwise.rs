@@ -17,13 +17,13 @@ use crate::{
 /// Least fall of the criterion that counts; below it, rounding would decide.
 const MIN_GAIN: f64 = 1e-7;
 
-/// Which steps are taken.
+/// Where a stepwise choice starts, and which steps it may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepDirection {
-    /// From no feature, adding.
+    /// From no feature, each step adding one.
     Forward,
-    /// From all features, removing.
+    /// From all features, each step removing one.
     Backward,
     /// From all features, removing or adding, whichever is better.
     Both,
@@ -31,33 +31,33 @@ pub enum StepDirection {
 
 named!(StepDirection, "direction", "forward" => Forward, "backward" => Backward, "both" => Both);
 
-/// What one step did.
+/// What a step of the choice did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepAction {
-    /// A feature came in.
+    /// A feature came into the model.
     Add,
-    /// A feature went out.
+    /// A feature went out of the model.
     Remove,
 }
 
-/// One step of the choice.
+/// One step of a stepwise choice: the one that lowers the criterion most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// Whether a feature was added or removed.
     pub action: StepAction,
-    /// To which feature.
+    /// The column of the feature that came in or went out.
     pub feature: String,
-    /// Features after it.
+    /// How many features are in the model after the step.
     pub n_features: usize,
-    /// Akaike's criterion after it.
+    /// Akaike's criterion after the step; less is better.
     pub aic: f64,
 }
 
 /// A stepwise choice of features.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stepwise {
-    /// Which steps were allowed.
+    /// Where the choice started, and which steps it was allowed.
     pub direction: StepDirection,
     /// Akaike's criterion at the start.
     pub start_aic: f64,

@@ -37,14 +37,14 @@ const FAR: f64 = 0.5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitStatus {
-    /// At the one maximum.
+    /// The coefficients are at the one maximum of the likelihood.
     Converged,
     /// A plane has all positive rows on one side and all negative rows on the other (complete separation): the
     /// likelihood grows for ever with the coefficients, and there is no estimate.
     Separated,
     /// A plane has the classes on its two sides but for rows of both upon it (quasi-complete separation): as above.
     QuasiSeparated,
-    /// Neither was reached.
+    /// Neither a maximum nor a separating plane was reached.
     NotConverged,
 }
 
@@ -69,7 +69,7 @@ pub struct WaldTest {
     pub p: f64,
 }
 
-/// An estimated coefficient.
+/// A coefficient with its standard errors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// Log-odds of hallucinated per unit of the feature; for the intercept, with every feature at zero.
@@ -83,7 +83,7 @@ pub struct Estimate {
     pub clustered: Option<WaldTest>,
 }
 
-/// A feature in a fit.
+/// What a fit says of one feature.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Term {
     /// The feature's column in the table.
@@ -103,13 +103,13 @@ pub struct Term {
 pub struct LikelihoodFit {
     /// How it ended; the figures below hold for separated classes too, as limits.
     pub status: FitStatus,
-    /// Rows.
+    /// How many rows were fitted.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
-    /// Groups among them.
+    /// How many groups the rows come from.
     pub n_groups: usize,
-    /// Newton steps taken.
+    /// How many of Newton's steps were taken.
     pub iterations: usize,
     /// Null unless the fit converged.
     pub intercept: Option<Estimate>,

@@ -34,7 +34,7 @@ pub struct LearnSettings {
 
 /// A way to learn from labelled rows.
 pub trait Learn {
-    /// What it learns.
+    /// What is learnt: a model that gives rows a probability.
     type Model: Predict;
 
     /// What tables and captions call it: a plural or a mass noun, such as `boosted trees`.
@@ -109,7 +109,7 @@ macro_rules! learners {
         }
 
         impl Model {
-            /// How it was learnt.
+            /// The learner that made the model.
             pub fn learner(&self) -> Learner {
                 match self {
                     $(Model::$variant(_) => Learner::$variant,)+

@@ -8,7 +8,7 @@ use crate::Predict;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trees {
-    /// Log-odds before any tree.
+    /// The log-odds of a row before any tree has added to them.
     pub base: f64,
     /// Of each feature the share of the loss, or of the leaves' impurity, that splits on it took away, 0 to 1.
     pub gain: Vec<f64>,

@@ -28,7 +28,7 @@ pub struct CalibrationBin {
     pub low: f64,
     /// … and at most this.
     pub high: f64,
-    /// Rows in it.
+    /// How many rows have a probability in the bin.
     pub n: usize,
     /// The mean of their probabilities, 0 to 1.
     pub mean_probability: f64,

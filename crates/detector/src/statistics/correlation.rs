@@ -10,7 +10,7 @@ use crate::{
 /// A correlation coefficient with its test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Correlation {
-    /// −1 to 1.
+    /// The coefficient, −1 to 1.
     pub r: f64,
     /// Two-sided, of no correlation, by Student's t with n − 2 degrees of freedom, rows taken for independent; null
     /// below three rows.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// One point of a ROC curve.
+/// The rates at one threshold: a point of the ROC curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RocPoint {
     /// Share of the negative rows that score at least the threshold.

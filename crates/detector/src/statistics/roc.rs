@@ -74,9 +74,9 @@ pub struct Bootstrap {
 /// A 95% percentile interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// The 2.5% quantile.
+    /// The lower end: the 2.5% quantile of the resamples.
     pub low: f64,
-    /// The 97.5% quantile.
+    /// The upper end: the 97.5% quantile of the resamples.
     pub high: f64,
 }
 
@@ -85,7 +85,7 @@ pub struct Interval {
 pub struct Scored<'a> {
     /// Higher means more likely positive; finite.
     pub scores: &'a [f64],
-    /// True is positive.
+    /// The label of each row; true is positive.
     pub labels: &'a [bool],
     /// Which group each row belongs to, any numbers.
     pub groups: &'a [usize],

@@ -17,9 +17,9 @@ pub struct Config {
     pub hidden_size: usize,
     /// F, the width of the gated feed-forward layer.
     pub intermediate_size: usize,
-    /// Number of blocks.
+    /// How many blocks stand above each other.
     pub num_hidden_layers: usize,
-    /// Number of query heads.
+    /// How many query heads a block has.
     pub num_attention_heads: usize,
     /// Number of key and value heads; divides `num_attention_heads`.
     pub num_key_value_heads: usize,
@@ -61,7 +61,7 @@ pub struct Rope {
 /// How the rotary frequencies are changed for contexts beyond the original length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RopeScaling {
-    /// They are not changed.
+    /// The frequencies are used as they are.
     None,
     /// Every frequency is divided by `factor`.
     Linear {

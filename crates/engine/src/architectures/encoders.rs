@@ -15,7 +15,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name in a card.
+    /// The role's name as it stands in a card.
     pub fn name(self) -> &'static str {
         match self {
             Role::Scorer => "scorer",

@@ -87,7 +87,7 @@ impl Architecture {
 /// A language model's architecture as it is listed: decoder-only, or an encoder-decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name for people.
+    /// What people call it.
     pub name: &'static str,
     /// The entry of `architectures` in config.json.
     pub class_name: &'static str,

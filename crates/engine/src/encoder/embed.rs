@@ -1,11 +1,12 @@
 //! Texts to vectors.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use candle_core::{D, DType, Device, Tensor};
 use candle_nn::{Linear, Module, VarBuilder};
 use candle_transformers::models::{t5::T5EncoderModel, xlm_roberta::XLMRobertaModel};
 use tokenizers::Tokenizer;
+use veridiff_text::named;
 
 use super::{
     Batch, EncoderArchitecture, MAX_TOKENS, batches,
@@ -24,7 +25,7 @@ use crate::{
 /// How an encoder's states, one a token, become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// The first token's state.
+    /// The state of the first token.
     First,
     /// The mean over all tokens, special ones included.
     Mean,
@@ -36,45 +37,10 @@ pub enum Pooling {
     Projection,
 }
 
-impl Pooling {
-    /// Every pooling, in the order in which messages list them.
-    pub const ALL: [Pooling; 5] =
-        [Pooling::First, Pooling::Mean, Pooling::MeanNoSpecial, Pooling::Pooler, Pooling::Projection];
-
-    /// The name that a user types for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pooling::First => "first",
-            Pooling::Mean => "mean",
-            Pooling::MeanNoSpecial => "mean-no-special",
-            Pooling::Pooler => "pooler",
-            Pooling::Projection => "projection",
-        }
-    }
-}
-
-impl fmt::Display for Pooling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Pooling {
-    type Err = UnknownPooling;
-
-    fn from_str(text: &str) -> Result<Self, UnknownPooling> {
-        let found = Pooling::ALL.into_iter().find(|pooling| pooling.name() == text);
-        found.ok_or_else(|| UnknownPooling { got: text.into() })
-    }
-}
-
-/// The name stands for no pooling.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown pooling `{got}`; one of {}", Pooling::ALL.map(Pooling::name).join(", "))]
-pub struct UnknownPooling {
-    /// The name that was given.
-    pub got: String,
-}
+named!(
+    Pooling, "pooling", "first" => First, "mean" => Mean, "mean-no-special" => MeanNoSpecial, "pooler" => Pooler,
+    "projection" => Projection
+);
 
 /// The vector of a text, and how much of the text it stands for.
 #[derive(Debug, Clone, PartialEq)]

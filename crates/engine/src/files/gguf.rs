@@ -17,7 +17,7 @@ use candle_core::{
 
 use crate::ModelError;
 
-/// An open GGUF file.
+/// A GGUF file, open, with its metadata read.
 #[derive(Debug)]
 pub struct Gguf {
     path: PathBuf,

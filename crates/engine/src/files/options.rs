@@ -4,7 +4,7 @@ use std::{env, ffi::OsString, fmt, path::PathBuf, sync::Arc};
 
 use crate::ModelError;
 
-/// How far a transfer is.
+/// How far the transfer of a file is, for those who draw a bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// What is being fetched: a card's id, or a file of a repository.

@@ -15,7 +15,7 @@ use crate::ops::KeyGroups;
 pub struct AttentionWant {
     /// The blocks whose attention is wanted, counted from 1; of an encoder-decoder those of the decoder.
     pub layers: Vec<usize>,
-    /// G, the number of groups.
+    /// G, how many groups the keys are in.
     pub n_groups: usize,
     /// The group, below G, of every row that the model's own attention sees: of a decoder-only model the `N` tokens of the prompt
     /// and the text's but the last, `N + T - 1`; of an encoder-decoder the decoder's start and the text's but the last, `T`.
@@ -44,7 +44,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// The number of heads.
+    /// How many query heads the layer has.
     pub fn n_heads(&self) -> usize {
         self.values.len() / (self.n_targets * self.n_groups).max(1)
     }

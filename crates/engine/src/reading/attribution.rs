@@ -42,7 +42,7 @@ pub enum AttributedFn {
 /// How the vector `G_i` becomes a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// ‖G_i‖₂.
+    /// The Euclidean norm, ‖G_i‖₂.
     #[default]
     L2,
     /// The signed sum of `G_i`.
@@ -105,7 +105,7 @@ pub struct Attribution {
 pub struct Matrix {
     /// N, the number of prompt tokens: rows below it are source, rows from it on are earlier response tokens.
     pub n_prompt: usize,
-    /// T columns.
+    /// T columns, one a target; each has a value for every token before its target.
     pub columns: Vec<Vec<f64>>,
     /// The row of an encoder-decoder's start token, which is neither prompt nor text: T entries, none without such a token.
     /// It has a share of a normalised column.

@@ -51,10 +51,10 @@ pub struct Gradients<'a> {
     pub plan: &'a Plan,
 }
 
-/// What was read of a text.
+/// What a model said of one text behind a prompt: what was wanted, and nothing else.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// Scores of its T tokens.
+    /// The scores of each of the text's T tokens.
     pub scores: StepScores,
     /// How they stand, if it was wanted.
     pub ranks: Option<StepRanks>,

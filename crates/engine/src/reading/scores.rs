@@ -22,7 +22,7 @@ pub struct StepScores {
 }
 
 impl StepScores {
-    /// Number of tokens.
+    /// How many tokens were scored.
     pub fn len(&self) -> usize {
         self.logprob.len()
     }

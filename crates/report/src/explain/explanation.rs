@@ -272,10 +272,10 @@ impl From<Aggregates> for AggregatesJson {
     }
 }
 
-/// How long the model took.
+/// How long the model took, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Forward pass, scores and attribution.
+    /// Seconds of forward pass, scores and attribution together.
     pub total: f64,
 }
 

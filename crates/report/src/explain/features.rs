@@ -46,7 +46,7 @@ pub struct FeatureValue {
 pub struct ComparedRows {
     /// What a sentence calls them.
     pub rows: String,
-    /// How many rows there are.
+    /// How many rows the sample's features are compared with.
     pub n_rows: usize,
 }
 

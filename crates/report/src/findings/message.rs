@@ -1,20 +1,77 @@
 //! What every format says of a finding.
 
-use veridiff_core::finding::Finding;
+use veridiff_core::{
+    finding::{FactFinding, Finding, Place},
+    verdict::Verdict,
+};
+use veridiff_facts::rules::Ruling;
 
-/// The name of the one rule that findings break.
+/// The name of the rule that texts break which a detector alone finds improbable.
 pub(super) const RULE: &str = "unsupported-by-change";
 
-/// One line that says what a finding is about.
-pub(super) fn message(finding: &Finding) -> String {
-    let probability = finding.p_hallucination.map_or("?".to_owned(), |p| format!("{:.0}%", 100.0 * p));
-    // a detector of rare errors accuses below one half
-    let how = if finding.p_hallucination.is_some_and(|p| p < 0.5) { "possibly" } else { "probably" };
-    let mut text = format!("{how} not supported by the change ({probability}): {}", one_line(&finding.text));
-    if let Some(first) = finding.evidence.ungrounded.first() {
-        text.push_str(&format!("; {}", first.says));
+/// Something that a report says of a text: a fact, or that a detector finds the whole text improbable.
+pub(super) struct Objection<'f> {
+    /// The code of the rule, or [`RULE`].
+    pub rule: &'static str,
+    /// Whether it accuses; otherwise it says that something cannot be told.
+    pub accuses: bool,
+    /// In one line.
+    pub message: String,
+    /// Where a report points.
+    pub place: Option<&'f Place>,
+    /// The bytes of the text that are meant.
+    pub span: (usize, usize),
+}
+
+/// The facts that speak against a text, of its statements that a rule decides.
+pub(super) fn objections(finding: &Finding) -> impl Iterator<Item = &FactFinding> {
+    // of a text that the detector finds improbable, wishes for what is not there count as well
+    let is_improbable = finding.verdict == Some(Verdict::Unsupported);
+    let statements = finding.statements.iter();
+    let speaks = statements.filter(move |statement| is_improbable || statement.verdict >= Verdict::Abstain);
+    speaks.flat_map(|statement| {
+        let facts = statement.facts.iter().filter(|fact| fact.ruling != Ruling::Holds);
+        // what is contradicted need not be called absent as well
+        facts.filter(|fact| {
+            let covers = |other: &&FactFinding| {
+                other.ruling == Ruling::Contradicted
+                    && other.byte_start <= fact.byte_start
+                    && fact.byte_end <= other.byte_end
+            };
+            fact.ruling == Ruling::Contradicted || !statement.facts.iter().any(|other| covers(&other))
+        })
+    })
+}
+
+/// All that a report says of a finding: a fact each, else the detector's verdict; nothing of texts without objection.
+pub(super) fn all(finding: &Finding) -> Vec<Objection<'_>> {
+    let Some(verdict) = finding.verdict.filter(|verdict| *verdict >= Verdict::Abstain) else { return Vec::new() };
+    let of_fact = |fact: &'_ FactFinding| {
+        (fact.rule, fact.ruling >= Ruling::Nowhere, format!("{} {}: {}", fact.rule, fact.name, fact.says))
+    };
+    let mut found: Vec<Objection<'_>> = objections(finding)
+        .map(|fact| {
+            let (rule, accuses, message) = of_fact(fact);
+            let message =
+                format!("{message} — \"{}\"", one_line(finding.text.get(fact.byte_start..fact.byte_end).unwrap_or("")));
+            // the comment's own place, where it has one; else the line that decides
+            let place = finding.place.as_ref();
+            Objection { rule, accuses, message, place, span: (fact.byte_start, fact.byte_end) }
+        })
+        .collect();
+    let is_accused = found.iter().any(|objection| objection.accuses);
+    if verdict == Verdict::Unsupported && !is_accused {
+        let p = finding.p_detector.map(|p| format!(" ({:.0}%)", 100.0 * p)).unwrap_or_default();
+        let message = format!("probably not supported by the change{p}: {}", one_line(&finding.text));
+        let span = (0, finding.text.len());
+        found.insert(0, Objection { rule: RULE, accuses: true, message, place: finding.place.as_ref(), span });
+    } else if found.is_empty() {
+        let reason = finding.reason.as_deref().unwrap_or("no rule and no detector decides");
+        let message = format!("cannot tell: {reason}: {}", one_line(&finding.text));
+        let span = (0, finding.text.len());
+        found.push(Objection { rule: RULE, accuses: false, message, place: finding.place.as_ref(), span });
     }
-    text
+    found
 }
 
 /// Text with its white space collapsed, cut to what fits a line of a report.

@@ -1,10 +1,12 @@
 //! What `check` found: as a page, as JSON lines, and in the formats of review tools.
 
+mod github;
 mod message;
 mod page;
 mod rdjson;
 mod sarif;
 
-pub use page::page;
-pub use rdjson::rdjson_line;
+pub use github::github;
+pub use page::{page, summary};
+pub use rdjson::rdjson_lines;
 pub use sarif::sarif;

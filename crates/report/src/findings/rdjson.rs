@@ -2,27 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::message::{RULE, message};
+use super::message::all;
 use veridiff_core::finding::Finding;
-use veridiff_detector::Verdict;
 
-/// The line of a text that is called unsupported (a warning) or that it abstains on (an information); none of a supported one.
-/// A finding of a diff without file names is about the path that its sample is called.
-pub fn rdjson_line(finding: &Finding) -> Option<Value> {
-    let severity = match finding.verdict? {
-        Verdict::Unsupported => "WARNING",
-        Verdict::Abstain => "INFO",
-        Verdict::Supported => return None,
+/// The lines of a finding: a warning for every fact that accuses and for a text that a detector finds improbable, an information for
+/// what cannot be told; none of a text without objection. A finding of a diff without file names is about the path that its
+/// sample is called.
+pub fn rdjson_lines(finding: &Finding) -> Vec<Value> {
+    let line = |objection: &super::message::Objection<'_>| {
+        let location = match objection.place {
+            Some(place) => json!({ "path": place.file, "range": { "start": { "line": place.line } } }),
+            None => json!({ "path": finding.id }),
+        };
+        json!({
+            "message": objection.message,
+            "location": location,
+            "severity": if objection.accuses { "WARNING" } else { "INFO" },
+            "source": { "name": "veridiff" },
+            "code": { "value": objection.rule },
+        })
     };
-    let location = match &finding.place {
-        Some(place) => json!({ "path": place.file, "range": { "start": { "line": place.line } } }),
-        None => json!({ "path": finding.id }),
-    };
-    Some(json!({
-        "message": message(finding),
-        "location": location,
-        "severity": severity,
-        "source": { "name": "veridiff" },
-        "code": { "value": RULE },
-    }))
+    all(finding).iter().map(line).collect()
 }

@@ -6,14 +6,14 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::message::{RULE, message};
+use super::message::{Objection, RULE, all};
 use veridiff_core::finding::Finding;
-use veridiff_detector::Verdict;
+use veridiff_facts::rules::RULES;
 
-/// One run of the program: a result for every text that is called unsupported, a note for every one that it abstains on; failed
-/// samples are notifications of the invocation.
+/// One run of the program: a result for every fact that accuses a text and for every text that a detector finds improbable, a note
+/// for what cannot be told; failed samples are notifications of the invocation.
 pub fn sarif(findings: &[Finding]) -> Value {
-    let results: Vec<Value> = findings.iter().filter_map(result).collect();
+    let results: Vec<Value> = findings.iter().flat_map(results).collect();
     let failures: Vec<Value> = findings
         .iter()
         .filter_map(|finding| {
@@ -28,14 +28,7 @@ pub fn sarif(findings: &[Finding]) -> Value {
             "tool": { "driver": {
                 "name": "veridiff",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": [{
-                    "id": RULE,
-                    "shortDescription": { "text": "A text about a change says what the change does not support" },
-                    "fullDescription": { "text":
-                        "A detector over the log-probabilities and the attribution of an open model, and over the words that \
-                         text and change share, finds it more probable than not that the change does not support the text." },
-                    "defaultConfiguration": { "level": "warning" },
-                }],
+                "rules": rules(),
             } },
             "invocations": [{ "executionSuccessful": failures.is_empty(), "toolExecutionNotifications": failures }],
             "columnKind": "unicodeCodePoints",
@@ -44,32 +37,53 @@ pub fn sarif(findings: &[Finding]) -> Value {
     })
 }
 
-fn result(finding: &Finding) -> Option<Value> {
-    let level = match finding.verdict? {
-        Verdict::Unsupported => "warning",
-        Verdict::Abstain => "note",
-        Verdict::Supported => return None,
-    };
-    let mut result = json!({
-        "ruleId": RULE,
-        "ruleIndex": 0,
-        "level": level,
-        "message": { "text": message(finding) },
-        "partialFingerprints": { "sampleId/v1": finding.id },
-        "properties": {
-            "id": finding.id,
-            "p_hallucination": finding.p_hallucination,
-            "verdict": finding.verdict,
-            "detector": finding.detector,
-        },
+/// The rules that results name, the detector's first.
+fn rules() -> Vec<Value> {
+    let detector = json!({
+        "id": RULE,
+        "shortDescription": { "text": "A text about a change says what the change does not support" },
+        "fullDescription": { "text":
+            "A detector over the log-probabilities and the attribution of an open model, and over the words that \
+             text and change share, finds it more probable than not that the change does not support the text." },
+        "defaultConfiguration": { "level": "warning" },
     });
-    if let Some(place) = &finding.place {
-        result["locations"] = json!([{ "physicalLocation": {
-            "artifactLocation": { "uri": uri(&place.file) },
-            "region": { "startLine": place.line },
-        } }]);
-    }
-    Some(result)
+    let of_facts = RULES.iter().map(|rule| {
+        json!({
+            "id": rule.code,
+            "name": rule.name,
+            "shortDescription": { "text": rule.summary },
+            "defaultConfiguration": { "level": "warning" },
+        })
+    });
+    std::iter::once(detector).chain(of_facts).collect()
+}
+
+fn results(finding: &Finding) -> Vec<Value> {
+    let of = |objection: &Objection<'_>| {
+        let index = RULES.iter().position(|rule| rule.code == objection.rule).map_or(0, |index| index + 1);
+        let mut result = json!({
+            "ruleId": objection.rule,
+            "ruleIndex": index,
+            "level": if objection.accuses { "warning" } else { "note" },
+            "message": { "text": objection.message },
+            "partialFingerprints": { "sampleId/v1": finding.id },
+            "properties": {
+                "id": finding.id,
+                "p_hallucination": finding.p_hallucination,
+                "verdict": finding.verdict,
+                "text_bytes": [objection.span.0, objection.span.1],
+                "detector": finding.detector,
+            },
+        });
+        if let Some(place) = objection.place {
+            result["locations"] = json!([{ "physicalLocation": {
+                "artifactLocation": { "uri": uri(&place.file) },
+                "region": { "startLine": place.line },
+            } }]);
+        }
+        result
+    };
+    all(finding).iter().map(of).collect()
 }
 
 /// What a URI's path holds as it is (RFC 3986): unreserved characters and `/`.

@@ -24,9 +24,9 @@ use veridiff_table::files;
 /// A file of a report, before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Its path in the folder.
+    /// The file's path below the folder of the report.
     pub path: PathBuf,
-    /// Its content, all of it.
+    /// The file's whole content, as it will be written.
     pub bytes: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ pub enum ReportError {
     Png {
         /// The name of the picture's files.
         name: String,
-        /// Why it cannot.
+        /// Which step of the drawing failed.
         source: png::PngError,
     },
     /// The template of the page cannot be filled in.

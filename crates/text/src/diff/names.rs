@@ -6,6 +6,8 @@ pub(super) struct Files {
     names: Vec<String>,
     /// The current file has had a hunk, so the next `---` header is of another one.
     has_hunk: bool,
+    /// The current file has both its names, so the next `---` header is of another one as well.
+    has_new_name: bool,
 }
 
 impl Files {
@@ -16,6 +18,11 @@ impl Files {
 
     pub(super) fn into_names(self) -> Vec<String> {
         self.names
+    }
+
+    /// Name of the file that lines belong to now.
+    pub(super) fn current_name(&self) -> Option<&str> {
+        self.names.last().map(String::as_str)
     }
 
     /// `diff --git a/old b/new` starts a file. Names with blanks make the line ambiguous unless both are the same,
@@ -40,12 +47,17 @@ impl Files {
     pub(super) fn header(&mut self, line: &str) {
         let line = line.trim_end_matches('\r');
         if let Some(old) = line.strip_prefix("--- ") {
-            if self.has_hunk || self.names.is_empty() {
+            if self.has_hunk || self.has_new_name || self.names.is_empty() {
                 self.start("");
             }
             self.set_name(old);
         } else if let Some(new) = line.strip_prefix("+++ ") {
             self.set_name(new);
+            self.has_new_name = true;
+        } else if let Some(name) = line.strip_prefix("Index: ") {
+            self.start(name);
+        } else if line.starts_with("diff -") {
+            self.start(strip_side(line.rsplit(' ').next().unwrap_or_default()));
         } else if let Some(new) = line.strip_prefix("rename to ").or_else(|| line.strip_prefix("copy to ")) {
             self.replace(unquote(new));
         }
@@ -62,6 +74,7 @@ impl Files {
     fn start(&mut self, name: &str) {
         self.names.push(name.to_owned());
         self.has_hunk = false;
+        self.has_new_name = false;
     }
 
     fn replace(&mut self, name: &str) {

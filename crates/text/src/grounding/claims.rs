@@ -8,40 +8,40 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 
 use super::{
-    evidence::{Found, Mention},
+    alignment::{Found, Mention},
     index::{Places, code_of},
     words::{Mark, Words, names_of_code, pieces},
 };
 use crate::diff::{Diff, LineKind};
 
-/// What is stated.
+/// What a claim states of its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimKind {
-    /// The change added it.
+    /// The change added the subject.
     Added,
-    /// The change removed it.
+    /// The change removed the subject.
     Removed,
     /// One thing took the place of another.
     Replaced,
-    /// It is not defined, declared or imported.
+    /// The subject is not defined, declared or imported.
     Undefined,
-    /// It is not used.
+    /// The subject is used nowhere.
     Unused,
-    /// It is missing and should be there.
+    /// The subject is missing and should be there.
     Lacking,
-    /// It should be written otherwise.
+    /// The subject should be written otherwise, in the way that is quoted.
     Proposal,
-    /// It should be removed.
+    /// The subject should be removed.
     ToRemove,
-    /// Nothing is returned.
+    /// The code returns nothing.
     NoReturn,
     /// So many lines were added or removed.
     LineCount,
     /// A line has so many characters.
     LineLength,
-    /// How it was before.
+    /// The subject is how the code was before the change.
     Before,
-    /// How it is now.
+    /// The subject is how the code is after the change.
     After,
 }
 
@@ -68,26 +68,26 @@ impl ClaimKind {
 
 /// What the diff says to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// Its lines agree.
+pub enum Stance {
+    /// The diff's lines agree with the claim.
     Holds,
-    /// Its lines contradict.
+    /// The diff's lines contradict the claim.
     Fails,
-    /// It cannot tell.
+    /// The diff cannot tell, since it shows only some lines of the files.
     Open,
 }
 
 /// A statement that the diff can confirm or refute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What is stated.
+    /// What is stated of the subject.
     pub kind: ClaimKind,
     /// Bytes of the words that state it.
     pub span: Range<usize>,
     /// Bytes of what it is stated of.
     pub subject: Range<usize>,
-    /// What the diff says to it.
-    pub verdict: Verdict,
+    /// What the diff's lines say to the claim.
+    pub stance: Stance,
     /// Indices in [`Diff::lines`] of the lines that say so.
     pub lines: Vec<usize>,
 }
@@ -329,10 +329,10 @@ impl Reader<'_> {
                     continue;
                 }
                 let Some(subject) = self.subject(&span, *toward) else { continue };
-                let (verdict, lines) = self.judge(*kind, subject);
+                let (stance, lines) = self.judge(*kind, subject);
                 let same = |claim: &Claim| claim.kind == *kind && claim.subject == subject.span;
                 if !claims[first..].iter().any(same) {
-                    claims.push(Claim { kind: *kind, span, subject: subject.span.clone(), verdict, lines });
+                    claims.push(Claim { kind: *kind, span, subject: subject.span.clone(), stance, lines });
                 }
             }
         }
@@ -341,8 +341,8 @@ impl Reader<'_> {
             let lines = self
                 .lines
                 .new_side(|code| names_of_code(code).first().is_some_and(|run| &code[run.clone()] == "return"));
-            let verdict = if lines.is_empty() { Verdict::Open } else { Verdict::Fails };
-            claims.push(Claim { kind: ClaimKind::NoReturn, subject: span.clone(), span, verdict, lines });
+            let stance = if lines.is_empty() { Stance::Open } else { Stance::Fails };
+            claims.push(Claim { kind: ClaimKind::NoReturn, subject: span.clone(), span, stance, lines });
         }
     }
 
@@ -361,13 +361,13 @@ impl Reader<'_> {
         }
     }
 
-    fn judge(&self, kind: ClaimKind, subject: &Subject<'_>) -> (Verdict, Vec<usize>) {
+    fn judge(&self, kind: ClaimKind, subject: &Subject<'_>) -> (Stance, Vec<usize>) {
         let places = &subject.places;
         let last = pieces(subject.written).last().unwrap_or(subject.written);
         let holds = |yes: bool, no: bool| match (yes, no) {
-            (true, _) => Verdict::Holds,
-            (false, true) => Verdict::Fails,
-            (false, false) => Verdict::Open,
+            (true, _) => Stance::Holds,
+            (false, true) => Stance::Fails,
+            (false, false) => Stance::Open,
         };
         match kind {
             ClaimKind::Added => {
@@ -395,7 +395,7 @@ impl Reader<'_> {
                 let gone = places.removed > 0 && places.added + places.context == 0;
                 (holds(subject.found && places.added > 0, subject.found && gone), places.lines.clone())
             }
-            _ => (Verdict::Open, Vec::new()),
+            _ => (Stance::Open, Vec::new()),
         }
     }
 
@@ -422,8 +422,8 @@ impl Reader<'_> {
             }
         };
         let lines = self.lines.added(has);
-        let verdict = if lines.is_empty() { Verdict::Open } else { Verdict::Fails };
-        Some(Claim { kind: ClaimKind::Proposal, span: cue.clone(), subject: snippet.span.clone(), verdict, lines })
+        let stance = if lines.is_empty() { Stance::Open } else { Stance::Fails };
+        Some(Claim { kind: ClaimKind::Proposal, span: cue.clone(), subject: snippet.span.clone(), stance, lines })
     }
 
     /// `a` to `b`: removed lines have the one, added lines the other, and they are not the same.
@@ -435,9 +435,9 @@ impl Reader<'_> {
             .filter(|s| s.mark != Mark::Fence && s.span.start >= self.sentence.start && s.span.end <= self.sentence.end)
             .map(|s| &s.span)
             .collect();
-        let mut put = |from: &Range<usize>, to: &Range<usize>, verdict, lines| {
+        let mut put = |from: &Range<usize>, to: &Range<usize>, stance, lines| {
             let claim =
-                Claim { kind: ClaimKind::Replaced, span: from.start..to.end, subject: to.clone(), verdict, lines };
+                Claim { kind: ClaimKind::Replaced, span: from.start..to.end, subject: to.clone(), stance, lines };
             claims.push(claim);
         };
         let between = |from: &Range<usize>, to: &Range<usize>| {
@@ -451,7 +451,7 @@ impl Reader<'_> {
         for pair in quoted.windows(2) {
             let [from, to] = [pair[0], pair[1]].map(|span| squeezed(&self.text[span.clone()]));
             if between(pair[0], pair[1]).is_some() && from == to && !from.is_empty() {
-                put(pair[0], pair[1], Verdict::Fails, Vec::new());
+                put(pair[0], pair[1], Stance::Fails, Vec::new());
                 same = true;
             }
         }
@@ -464,13 +464,13 @@ impl Reader<'_> {
             let (a, b) = (&from.places, &to.places);
             let reversed = a.added > a.removed && b.removed > b.added;
             let not_so = happened && from.found && to.found && (a.removed == 0 || b.added == 0);
-            let verdict = match () {
-                () if from.written == to.written || reversed || not_so => Verdict::Fails,
-                () if a.removed > 0 && b.added > 0 => Verdict::Holds,
-                () => Verdict::Open,
+            let stance = match () {
+                () if from.written == to.written || reversed || not_so => Stance::Fails,
+                () if a.removed > 0 && b.added > 0 => Stance::Holds,
+                () => Stance::Open,
             };
             let lines = a.lines.iter().chain(&b.lines).copied().collect();
-            put(&from.span, &to.span, verdict, lines);
+            put(&from.span, &to.span, stance, lines);
         }
     }
 
@@ -482,19 +482,19 @@ impl Reader<'_> {
             let Some(n) = number_of(number.as_str()) else { continue };
             let kind = if what.as_str().eq_ignore_ascii_case("added") { LineKind::Added } else { LineKind::Removed };
             let (all, full) = self.lines.count(kind);
-            let verdict = if n == all || n == full { Verdict::Holds } else { Verdict::Fails };
+            let stance = if n == all || n == full { Stance::Holds } else { Stance::Fails };
             let span = offset + whole.start()..offset + whole.end();
             let subject = offset + number.start()..offset + number.end();
-            claims.push(Claim { kind: ClaimKind::LineCount, span, subject, verdict, lines: Vec::new() });
+            claims.push(Claim { kind: ClaimKind::LineCount, span, subject, stance, lines: Vec::new() });
         }
         for found in LINE_LENGTH.captures_iter(self.prose()) {
             let (Some(whole), Some(number)) = (found.get(0), found.get(1)) else { continue };
             let Ok(n) = number.as_str().parse::<usize>() else { continue };
             let lines = self.lines.new_side(|code| code.trim_end().chars().count() == n);
-            let verdict = if lines.is_empty() { Verdict::Fails } else { Verdict::Holds };
+            let stance = if lines.is_empty() { Stance::Fails } else { Stance::Holds };
             let span = offset + whole.start()..offset + whole.end();
             let subject = offset + number.start()..offset + number.end();
-            claims.push(Claim { kind: ClaimKind::LineLength, span, subject, verdict, lines });
+            claims.push(Claim { kind: ClaimKind::LineLength, span, subject, stance, lines });
         }
     }
 
@@ -513,11 +513,11 @@ impl Reader<'_> {
             return;
         };
         let wrong = self.subjects.iter().find(|subject| subject.found && !right(&subject.places));
-        let (verdict, subject, lines) = match wrong {
-            Some(subject) => (Verdict::Fails, subject.span.clone(), subject.places.lines.clone()),
-            None => (Verdict::Holds, first, Vec::new()),
+        let (stance, subject, lines) = match wrong {
+            Some(subject) => (Stance::Fails, subject.span.clone(), subject.places.lines.clone()),
+            None => (Stance::Holds, first, Vec::new()),
         };
-        claims.push(Claim { kind, span, subject, verdict, lines });
+        claims.push(Claim { kind, span, subject, stance, lines });
     }
 }
 

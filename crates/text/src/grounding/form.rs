@@ -13,9 +13,9 @@ use crate::diff::{Diff, LineKind};
 /// Length and form of a text, and the size of the change. Counts are `ln(1 + n)`, kinds of remark 0 or 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Form {
-    /// Words.
+    /// How many words the text has.
     pub words: f64,
-    /// Sentences.
+    /// How many sentences the text has.
     pub sentences: f64,
     /// Mean characters of a word.
     pub word_length: f64,
@@ -23,35 +23,35 @@ pub struct Form {
     pub names: f64,
     /// Share of the words that are neither grammar nor of programming in general.
     pub content: f64,
-    /// Words between quotes or backticks.
+    /// How many words stand between quotes or backticks.
     pub quoted: f64,
-    /// Lines of fenced code.
+    /// How many lines of fenced code the text has.
     pub code: f64,
-    /// It asks something.
+    /// Whether the text asks something.
     pub question: f64,
-    /// It asks for a reason.
+    /// Whether the text asks for a reason.
     pub why: f64,
-    /// `seems`, `might`, `I think`.
+    /// Whether the text hedges: `seems`, `might`, `I think`.
     pub hedges: f64,
-    /// It approves.
+    /// Whether the text approves of the change.
     pub praise: f64,
-    /// It calls something unclear.
+    /// Whether the text calls something unclear.
     pub unclear: f64,
-    /// It wants something removed.
+    /// Whether the text wants something removed.
     pub remove: f64,
-    /// It wants something explained, documented or tested.
+    /// Whether the text wants something explained, documented or tested.
     pub explain: f64,
-    /// It wants another name.
+    /// Whether the text wants another name for something.
     pub rename: f64,
-    /// It is about layout, or cites a style guide.
+    /// Whether the text is about layout, or cites a style guide.
     pub layout: f64,
-    /// It calls something wrong.
+    /// Whether the text calls something wrong.
     pub wrong: f64,
-    /// Changed lines of the diff.
+    /// How many lines of the diff are added or removed.
     pub changed_lines: f64,
     /// Share of the changed lines that are added.
     pub added_share: f64,
-    /// Lines of the diff.
+    /// How many lines the diff has, unchanged ones included.
     pub diff_lines: f64,
 }
 

@@ -11,13 +11,13 @@ const LISTED_LINES: usize = 32;
 /// Where something stands in a diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    /// How often on added lines.
+    /// How many times it stands on added lines.
     pub added: usize,
-    /// How often on removed lines.
+    /// How many times it stands on removed lines.
     pub removed: usize,
-    /// How often on unchanged lines.
+    /// How many times it stands on unchanged lines.
     pub context: usize,
-    /// How often in headers: file names, and the function that a hunk is in.
+    /// How many times it stands in headers: file names, and the function that a hunk is in.
     pub header: usize,
     /// Indices in [`Diff::lines`](crate::diff::Diff::lines), ascending, the first 32.
     pub lines: Vec<usize>,

@@ -5,27 +5,28 @@
 //! | `words.rs` | a text -> words of prose, names of code, quoted code |
 //! | `lexicon.rs` | which words say nothing, which say little; words without inflection |
 //! | `index.rs` | a diff -> where each name and word stands |
-//! | `evidence.rs` | every word of a text with where it stands: what `check` and `explain` put in words |
+//! | `alignment.rs` | every word of a text with where it stands: what `check` and `explain` put in words |
 //! | `claims.rs` | statements that the diff can confirm or refute |
-//! | `numbers.rs` | features of the evidence |
+//! | `numbers.rs` | features of the alignment |
 //! | `form.rs` | length and form, the controls |
 //!
 //! A word that occurs is no proof that what is said of it is true, and one that does not occur may come from the rest of the file.
 
+mod alignment;
 mod claims;
-mod evidence;
 mod form;
 mod index;
 mod lexicon;
 mod numbers;
 mod words;
 
-pub use claims::{Claim, ClaimKind, Verdict, sentences};
-pub use evidence::{Evidence, Found, Mention};
+pub use alignment::{Alignment, Found, Mention};
+pub use claims::{Claim, ClaimKind, Stance, sentences};
 pub use form::Form;
 pub use index::Places;
+pub use lexicon::{is_common, is_stop, stem};
 pub use numbers::Grounding;
-pub use words::{Mark, Snippet, Word, WordKind, Words};
+pub use words::{Mark, Snippet, Word, WordKind, Words, subwords};
 
 use crate::diff::{Diff, DiffError};
 
@@ -42,7 +43,7 @@ pub fn version() -> String {
 pub struct PlainScores {
     /// How far the text is grounded in the diff.
     pub grounding: Grounding,
-    /// Length and form.
+    /// The text's length and form, and the size of the change.
     pub form: Form,
 }
 
@@ -57,12 +58,12 @@ impl PlainScores {
 
     /// Of a diff that was read already, and a text.
     pub fn of(diff: &Diff, text: &str) -> Self {
-        Self::of_evidence(diff, text, &Evidence::new(diff, text))
+        Self::of_alignment(diff, text, &Alignment::new(diff, text))
     }
 
     /// Of a diff, a text, and where its words stand.
-    pub fn of_evidence(diff: &Diff, text: &str, evidence: &Evidence) -> Self {
-        PlainScores { grounding: Grounding::new(diff, evidence), form: Form::new(diff, text, &evidence.words) }
+    pub fn of_alignment(diff: &Diff, text: &str, alignment: &Alignment) -> Self {
+        PlainScores { grounding: Grounding::new(diff, alignment), form: Form::new(diff, text, &alignment.words) }
     }
 }
 

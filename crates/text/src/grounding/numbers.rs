@@ -1,8 +1,8 @@
-//! Numbers from the evidence.
+//! Numbers from the alignment.
 
 use super::{
-    claims::{ClaimKind, Verdict},
-    evidence::{Evidence, Found, Mention},
+    alignment::{Alignment, Found, Mention},
+    claims::{ClaimKind, Stance},
     words::WordKind,
 };
 use crate::diff::{Diff, LineKind};
@@ -62,18 +62,18 @@ fn smoothed(found: f64, all: f64) -> f64 {
 }
 
 impl Grounding {
-    /// The numbers of some evidence.
-    pub fn new(diff: &Diff, evidence: &Evidence) -> Self {
-        let kind = |m: &Mention| evidence.word_of(m).kind;
+    /// The numbers of some alignment.
+    pub fn new(diff: &Diff, alignment: &Alignment) -> Self {
+        let kind = |m: &Mention| alignment.word_of(m).kind;
         // weights of the mentions that `of` chooses, times what `part` gives of each, and their sum
         let share = |of: &dyn Fn(&Mention) -> bool, part: &dyn Fn(&Mention) -> f64| {
-            let chosen = evidence.mentions.iter().filter(|m| of(m));
+            let chosen = alignment.mentions.iter().filter(|m| of(m));
             let (found, all) = chosen.fold((0.0, 0.0), |(f, a), m| (f + m.weight * part(m), a + m.weight));
             smoothed(found, all)
         };
         let weight = |of: &dyn Fn(&Mention) -> bool| {
             // from 0 on: the sum of nothing would be -0
-            evidence.mentions.iter().filter(|m| of(m)).fold(0.0, |sum: f64, m| sum + m.weight).ln_1p()
+            alignment.mentions.iter().filter(|m| of(m)).fold(0.0, |sum: f64, m| sum + m.weight).ln_1p()
         };
         let count = |n: usize| (n as f64).ln_1p();
         let yes = |b: bool| f64::from(u8::from(b));
@@ -83,11 +83,11 @@ impl Grounding {
         let is_name = |m: &Mention| matches!(kind(m), WordKind::Name | WordKind::File);
         let is_number = |m: &Mention| kind(m) == WordKind::Number;
         let bent = |m: &&Mention| matches!(m.found, Found::Near { .. } | Found::Parts(_));
-        let claims = |verdict: Verdict| evidence.claims.iter().filter(|c| c.verdict == verdict).count();
-        let (held, failed) = (claims(Verdict::Holds), claims(Verdict::Fails));
-        let present = evidence.claims.iter().filter(|c| c.kind == ClaimKind::Proposal && c.verdict == Verdict::Fails);
-        let best_kind = evidence.best_line.1.and_then(|line| diff.lines().get(line)).map(|line| line.kind);
-        let (n_rare, n_mentioned) = evidence.coverage;
+        let claims = |stance: Stance| alignment.claims.iter().filter(|c| c.stance == stance).count();
+        let (held, failed) = (claims(Stance::Holds), claims(Stance::Fails));
+        let present = alignment.claims.iter().filter(|c| c.kind == ClaimKind::Proposal && c.stance == Stance::Fails);
+        let best_kind = alignment.best_line.1.and_then(|line| diff.lines().get(line)).map(|line| line.kind);
+        let (n_rare, n_mentioned) = alignment.coverage;
         Grounding {
             words: share(&any, &|m| m.share_found()),
             changed: share(&any, &changed),
@@ -100,11 +100,11 @@ impl Grounding {
             plain_changed: share(&is_plain, &changed),
             names: share(&is_name, &|m| m.share_found()),
             names_changed: share(&is_name, &changed),
-            names_absent: count(evidence.absent_names().count()),
-            names_bent: count(evidence.mentions.iter().filter(bent).count()),
+            names_absent: count(alignment.absent_names().count()),
+            names_bent: count(alignment.mentions.iter().filter(bent).count()),
             numbers: share(&is_number, &|m| m.share_found()),
-            quotation: count(evidence.longest_quotation.0),
-            best_line: evidence.best_line.0,
+            quotation: count(alignment.longest_quotation.0),
+            best_line: alignment.best_line.0,
             best_line_changed: yes(matches!(best_kind, Some(LineKind::Added | LineKind::Removed))),
             coverage: smoothed(n_mentioned as f64, n_rare as f64),
             claims_held: count(held),

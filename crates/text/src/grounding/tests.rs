@@ -4,18 +4,18 @@ const PYTHON: &str = "@@ -10,6 +10,8 @@ class Renderer(Exporter):\n     def visi
 const RUST: &str = "@@ -1,2 +1,3 @@\n use std::mem;\n-let total_rows = count(&rows);\n+let n_rows = rows.len();\n+mem::swap(&mut a, &mut b);\n";
 const JS: &str = "@@ -1,3 +1,3 @@\n const h = require('./h');\n-export function diffProps(newProps, oldProps) {\n+export function diffProps(newProps, oldProps, isSvg) {\n   for (let i in newProps) {}\n";
 
-fn evidence(diff: &str, text: &str) -> Evidence {
-    Evidence::new(&Diff::parse(diff).unwrap(), text)
+fn alignment(diff: &str, text: &str) -> Alignment {
+    Alignment::new(&Diff::parse(diff).unwrap(), text)
 }
 
 fn found<'t>(diff: &str, text: &'t str) -> Vec<(&'t str, Found)> {
-    let evidence = evidence(diff, text);
-    let of = |m: &Mention| (&text[evidence.words.words[m.word].span.clone()], m.found.clone());
-    evidence.mentions.iter().map(of).collect()
+    let alignment = alignment(diff, text);
+    let of = |m: &Mention| (&text[alignment.words.words[m.word].span.clone()], m.found.clone());
+    alignment.mentions.iter().map(of).collect()
 }
 
-fn claimed(diff: &str, text: &str) -> Vec<(ClaimKind, Verdict)> {
-    evidence(diff, text).claims.iter().map(|claim| (claim.kind, claim.verdict)).collect()
+fn claimed(diff: &str, text: &str) -> Vec<(ClaimKind, Stance)> {
+    alignment(diff, text).claims.iter().map(|claim| (claim.kind, claim.stance)).collect()
 }
 
 #[test]
@@ -39,20 +39,20 @@ fn names_are_found_as_written_in_pieces_and_respelt() {
 
 #[test]
 fn places_say_on_which_side() {
-    let evidence = evidence(PYTHON, "`limit` `unbound` `size` `Renderer`");
-    let places: Vec<[usize; 4]> = evidence
+    let alignment = alignment(PYTHON, "`limit` `unbound` `size` `Renderer`");
+    let places: Vec<[usize; 4]> = alignment
         .mentions
         .iter()
         .map(|m| [m.places.added, m.places.removed, m.places.context, m.places.header])
         .collect();
     assert_eq!(places, [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]);
-    assert_eq!(evidence.mentions[1].places.lines, [2, 5]);
+    assert_eq!(alignment.mentions[1].places.lines, [2, 5]);
 }
 
 #[test]
 fn claims_that_the_lines_refute_fail() {
     use ClaimKind::*;
-    use Verdict::*;
+    use Stance::*;
     // defined in the hunk, in three languages
     assert_eq!(claimed(PYTHON, "The variable `limit` is not defined."), [(Undefined, Fails)]);
     assert_eq!(claimed(RUST, "n_rows isn't defined anywhere"), [(Undefined, Fails)]);
@@ -72,7 +72,7 @@ fn claims_that_the_lines_refute_fail() {
 #[test]
 fn added_removed_and_replaced_are_read_by_side() {
     use ClaimKind::*;
-    use Verdict::*;
+    use Stance::*;
     assert_eq!(claimed(RUST, "`n_rows` has been added"), [(Added, Holds)]);
     assert_eq!(claimed(RUST, "`n_rows` has been removed"), [(Removed, Fails)]);
     assert_eq!(claimed(RUST, "The removal of `total_rows` is fine"), [(Removed, Holds)]);
@@ -95,12 +95,12 @@ fn a_text_without_names_states_nothing() {
 
 #[test]
 fn quotation_best_line_and_coverage_by_hand() {
-    let evidence = evidence(RUST, "it says mem::swap(&mut a, &mut b) here");
-    assert_eq!(evidence.longest_quotation, (5, Some(4)));
-    assert_eq!(evidence.best_line.1, Some(4));
+    let alignment = alignment(RUST, "it says mem::swap(&mut a, &mut b) here");
+    assert_eq!(alignment.longest_quotation, (5, Some(4)));
+    assert_eq!(alignment.best_line.1, Some(4));
     // rare words of the changed lines: total, row, rows' key is the same, len, mem, swap, mut; count is common
-    assert_eq!(evidence.coverage.1, 3, "{:?}", evidence.coverage);
-    let none = Evidence::new(&Diff::parse(RUST).unwrap(), "ok");
+    assert_eq!(alignment.coverage.1, 3, "{:?}", alignment.coverage);
+    let none = Alignment::new(&Diff::parse(RUST).unwrap(), "ok");
     assert_eq!((none.longest_quotation, none.best_line, none.mentions.len()), ((0, None), (0.0, None), 0));
 }
 
@@ -144,14 +144,14 @@ fn hostile_diffs_and_texts_give_finite_numbers() {
 #[test]
 fn the_same_input_gives_the_same_evidence() {
     let text = "`ubound` and rowss, `max_row` in 12 lines; see h.js";
-    let first = format!("{:?}", evidence(PYTHON, text));
+    let first = format!("{:?}", alignment(PYTHON, text));
     for _ in 0..5 {
-        assert_eq!(format!("{:?}", evidence(PYTHON, text)), first);
+        assert_eq!(format!("{:?}", alignment(PYTHON, text)), first);
     }
 }
 
 #[test]
 fn weights_of_nothing_are_plainly_zero() {
-    let grounding = Grounding::new(&Diff::parse("+a = 1").unwrap(), &evidence("+a = 1", "why?"));
+    let grounding = Grounding::new(&Diff::parse("+a = 1").unwrap(), &alignment("+a = 1", "why?"));
     assert_eq!(grounding.changed_weight.to_bits(), 0.0f64.to_bits());
 }

@@ -7,20 +7,20 @@ use std::ops::Range;
 
 use super::lexicon::{is_common, is_stop, stem};
 
-/// What a word is.
+/// What a word of a text can tell of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WordKind {
     /// Grammar; it says nothing about a change.
     Stop,
     /// A word of programming and reviewing in general.
     Common,
-    /// Any other word of prose.
+    /// A word of prose that is neither, such as `overflow`.
     Plain,
-    /// A name in code.
+    /// A name as it stands in code, such as `max_size` or `Vec::new`.
     Name,
-    /// A number.
+    /// A number, whole or broken.
     Number,
-    /// A file's name.
+    /// The name of a file, with its ending.
     File,
 }
 
@@ -31,12 +31,12 @@ impl WordKind {
     }
 }
 
-/// A word of a text.
+/// A word of a text: where it stands, and what it is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// Its bytes.
+    /// Its bytes in the text, on character boundaries.
     pub span: Range<usize>,
-    /// What it is.
+    /// What the word can tell of a change.
     pub kind: WordKind,
     /// Index in [`Words::snippets`] of the quoted code that it stands in.
     pub snippet: Option<usize>,
@@ -44,12 +44,12 @@ pub struct Word {
     pub parts: Vec<String>,
 }
 
-/// Code that a text quotes.
+/// A piece of code that a text quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
     /// Its bytes without the marks around it.
     pub span: Range<usize>,
-    /// How it is marked.
+    /// What stands around it in the text.
     pub mark: Mark,
 }
 
@@ -58,16 +58,16 @@ pub struct Snippet {
 pub enum Mark {
     /// Three backticks before and after.
     Fence,
-    /// Backticks.
+    /// One or two backticks before and after.
     Backtick,
     /// Single or double quotes, which hold prose too.
     Quote,
 }
 
-/// A text taken apart.
+/// A text taken apart into its words and what it quotes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Its words in order.
+    /// The words in the order of the text.
     pub words: Vec<Word>,
     /// What it quotes, in order, disjoint.
     pub snippets: Vec<Snippet>,

@@ -2,8 +2,12 @@
 
 use super::Task;
 
-/// Why a line is not a sample. `line` is 1-based.
+/// Why a line is not a sample.
+///
+/// Fields are named as in the messages, and described where the message leaves a question: `line` counts from 1, `field` is a
+/// sample's key, and `found` is what stands there: the value as JSON, or the kind of value (`a number`).
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum SampleError {
     /// The input cannot be read on.
@@ -11,80 +15,45 @@ pub enum SampleError {
     Read {
         /// The line that was being read.
         line: usize,
-        /// What the system said.
         source: std::io::Error,
     },
-    /// The line is not text.
+    /// The line's bytes are not UTF-8.
     #[error("line {line}: not UTF-8 at byte {byte} of the line")]
     NotUtf8 {
-        /// Which line.
         line: usize,
         /// 1-based position in the line of the first bad byte.
         byte: usize,
     },
-    /// The line is not JSON.
+    /// The line does not parse as JSON.
     #[error("line {line}: broken JSON at byte {column} of the line: {message}")]
     Json {
-        /// Which line.
         line: usize,
         /// 1-based byte of the line at which the parser gave up.
         column: usize,
-        /// What it expected.
+        /// What the parser expected there.
         message: String,
     },
     /// The line is JSON but not an object.
     #[error("line {line}: expected a JSON object, found {found}")]
-    NotObject {
-        /// Which line.
-        line: usize,
-        /// What kind of value it is.
-        found: &'static str,
-    },
+    NotObject { line: usize, found: &'static str },
     /// A required field is not there.
     #[error("line {line}: field `{field}` is missing")]
-    Missing {
-        /// Which line.
-        line: usize,
-        /// Which field.
-        field: &'static str,
-    },
+    Missing { line: usize, field: &'static str },
     /// A field holds another kind of value.
     #[error("line {line}: field `{field}` is {found}, expected a string")]
-    Type {
-        /// Which line.
-        line: usize,
-        /// Which field.
-        field: &'static str,
-        /// What kind of value it is.
-        found: &'static str,
-    },
-    /// A required text is blank.
+    Type { line: usize, field: &'static str, found: &'static str },
+    /// A required text is empty or all blanks.
     #[error("line {line}: field `{field}` is empty")]
-    Empty {
-        /// Which line.
-        line: usize,
-        /// Which field.
-        field: &'static str,
-    },
-    /// A label that is not one.
+    Empty { line: usize, field: &'static str },
+    /// A label is neither 0, 1 nor null.
     #[error("line {line}: label is `{found}`, expected 1 (hallucinated), 0 (not) or null (unknown)")]
-    Label {
-        /// Which line.
-        line: usize,
-        /// The value as JSON.
-        found: String,
-    },
-    /// No task has this name.
+    Label { line: usize, found: String },
+    /// The name that `task` holds is that of no task.
     #[error(
         "line {line}: unknown task `{}`, expected one of {}",
         found.escape_debug(), Task::ALL.map(|task| format!("`{task}`")).join(", ")
     )]
-    Task {
-        /// Which line.
-        line: usize,
-        /// The name.
-        found: String,
-    },
+    Task { line: usize, found: String },
 }
 
 impl SampleError {

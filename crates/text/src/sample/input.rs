@@ -20,7 +20,7 @@ pub struct Samples {
 /// Samples that got another id than the input's, because an earlier sample has it ([`make_ids_distinct`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renamed {
-    /// How many there are.
+    /// How many samples got another id.
     pub n: usize,
     /// The new id of the first of them.
     pub first: String,

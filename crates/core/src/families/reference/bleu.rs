@@ -10,12 +10,14 @@ mod tokens;
 
 use std::{collections::HashMap, fmt, str::FromStr};
 
+use veridiff_text::named;
+
 pub use tokens::{blanks, code_reviewer, mteval_13a, words_and_punctuation};
 
 /// Longest n-gram.
 const ORDER: usize = 4;
 
-/// Which BLEU-4.
+/// The variant of sentence BLEU-4 that a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bleu {
     /// The sentence score that CodeReviewer and CCT5 report, and the core paper after them.
@@ -30,7 +32,7 @@ pub enum Bleu {
         /// Whether both texts are put in lower case.
         lowercase: bool,
     },
-    /// NLTK's `sentence_bleu`.
+    /// The score of NLTK's `sentence_bleu`.
     Nltk {
         /// Number of its smoothing method, 0 to 4.
         method: u8,
@@ -39,13 +41,13 @@ pub enum Bleu {
     },
 }
 
-/// sacrebleu's smoothing.
+/// How sacrebleu keeps a precision of zero from making the score zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoothing {
     /// The k-th precision of zero becomes `1 / (2^k total)`.
     #[default]
     Exp,
-    /// A zero count becomes 0.1.
+    /// A count of zero becomes 0.1.
     Floor,
     /// One is added to counts and totals of n = 2 to 4.
     AddK,
@@ -53,24 +55,13 @@ pub enum Smoothing {
     None,
 }
 
-impl Smoothing {
-    const ALL: [Smoothing; 4] = [Smoothing::Exp, Smoothing::Floor, Smoothing::AddK, Smoothing::None];
-
-    /// sacrebleu's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Smoothing::Exp => "exp",
-            Smoothing::Floor => "floor",
-            Smoothing::AddK => "add-k",
-            Smoothing::None => "none",
-        }
-    }
-}
+// sacrebleu's own names
+named!(Smoothing, "smoothing", "exp" => Exp, "floor" => Floor, "add-k" => AddK, "none" => None);
 
 impl Bleu {
     /// sacrebleu's defaults for a sentence.
     pub const SACREBLEU: Bleu = Bleu::Sacrebleu { smoothing: Smoothing::Exp, effective_order: true, lowercase: false };
-    /// NLTK's defaults.
+    /// NLTK's defaults for a sentence: no smoothing, words as blanks separate them.
     pub const NLTK: Bleu = Bleu::Nltk { method: 0, word_punct: false };
 
     /// The score of one text against one reference, 0 to 1 in every variant.
@@ -123,9 +114,9 @@ pub struct Counts {
     pub matches: [u64; ORDER],
     /// n-grams of the text; n = 1 to 4.
     pub totals: [u64; ORDER],
-    /// Tokens of the reference.
+    /// How many tokens the reference has.
     pub reference_len: u64,
-    /// Tokens of the text.
+    /// How many tokens the text has.
     pub text_len: u64,
 }
 
@@ -282,7 +273,7 @@ impl Bleu {
                 "full-order" => *effective_order = false,
                 "lowercase" => *lowercase = true,
                 "cased" => *lowercase = false,
-                name => *smoothing = Smoothing::ALL.into_iter().find(|s| s.name() == name)?,
+                name => *smoothing = name.parse().ok()?,
             },
             Bleu::Nltk { method, word_punct } => match setting {
                 "whitespace" => *word_punct = false,
@@ -302,7 +293,7 @@ impl Bleu {
      nltk[:method0 to method4][:whitespace|word-punct]"
 )]
 pub struct UnknownBleu {
-    /// What was asked for.
+    /// The variant as it was asked for.
     pub got: String,
 }
 

@@ -1,6 +1,6 @@
 //! Does what a human wrote entail the generated text? A natural-language-inference classifier's answer.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
 use candle_core::Device;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use veridiff_engine::{
     files::source::ModelFiles,
 };
 use veridiff_table::Row;
-use veridiff_text::sample::Sample;
+use veridiff_text::{named, sample::Sample};
 
 /// Which number of the classifier's is the feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,38 +27,12 @@ pub enum EntailmentScore {
     Logit,
 }
 
-impl EntailmentScore {
-    /// The name a user types.
-    pub fn name(self) -> &'static str {
-        match self {
-            EntailmentScore::Probability => "probability",
-            EntailmentScore::Logit => "logit",
-        }
-    }
-}
-
-impl fmt::Display for EntailmentScore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for EntailmentScore {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "probability" => Ok(EntailmentScore::Probability),
-            "logit" => Ok(EntailmentScore::Logit),
-            other => Err(format!("unknown score `{other}`; one of probability, logit")),
-        }
-    }
-}
+named!(EntailmentScore, "score", "probability" => Probability, "logit" => Logit);
 
 /// A classifier that compares texts with references: the reference is the premise, the text the hypothesis.
 #[derive(Debug)]
 pub struct ReferenceEntailment {
-    /// Suffix of its columns.
+    /// The name behind the `@` of its columns.
     pub name: String,
     classifier: EntailmentClassifier,
     score: EntailmentScore,

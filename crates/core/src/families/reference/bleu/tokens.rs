@@ -30,7 +30,7 @@ pub fn words_and_punctuation(text: &str) -> Vec<String> {
     all(&TOKEN, text)
 }
 
-/// What blanks separate.
+/// Divides a text at its blanks and keeps everything between them.
 pub fn blanks(text: &str) -> Vec<String> {
     text.split(is_blank).filter(|token| !token.is_empty()).map(str::to_owned).collect()
 }

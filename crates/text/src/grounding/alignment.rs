@@ -21,27 +21,27 @@ const COMPARED_OF_DIFF: usize = 5000;
 const RUN_OF_TEXT: usize = 1000;
 const RUN_OF_DIFF: usize = 10_000;
 
-/// How a word was found.
+/// How far a word of the text is in the diff.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// As it is written; a word of prose in any inflection.
+    /// It is there as it is written; a word of prose in any inflection.
     Exactly,
-    /// Each piece of its path.
+    /// Each piece of its path is there, if not the whole.
     InPieces,
-    /// In another case or with other joints.
+    /// It is there in another case or with other joints, such as `maxSize` for `max_size`.
     SpeltAs(String),
-    /// Not, but a name of few other letters is there.
+    /// It is not there, but a name of few other letters is.
     Near {
-        /// That name.
+        /// The name that is there.
         name: String,
-        /// Letters to change.
+        /// How many letters make the one the other, by Damerau and Levenshtein's distance.
         distance: usize,
     },
-    /// Not, but this share of the words that it is composed of.
+    /// It is not there, but this share of the words that it is composed of.
     Parts(f64),
-    /// As the number of a line.
+    /// It is the number of a line that the diff shows.
     AsLineNumber,
-    /// Nowhere.
+    /// Nothing like it is there.
     Nowhere,
 }
 
@@ -52,7 +52,7 @@ pub struct Mention {
     pub word: usize,
     /// How much it says, 0 to 2: rare words and names more than common ones.
     pub weight: f64,
-    /// How it was found.
+    /// How far it is in the diff.
     pub found: Found,
     /// Where; empty for what is not there as written.
     pub places: Places,
@@ -71,8 +71,8 @@ impl Mention {
 
 /// What a text says of a change, word by word and claim by claim.
 #[derive(Debug, Clone)]
-pub struct Evidence {
-    /// The text taken apart.
+pub struct Alignment {
+    /// The text taken apart into words and quoted code.
     pub words: Words,
     /// Its words that say something, in order.
     pub mentions: Vec<Mention>,
@@ -86,7 +86,7 @@ pub struct Evidence {
     pub coverage: (usize, usize),
 }
 
-impl Evidence {
+impl Alignment {
     /// Looks every word of a text up in a diff.
     pub fn new(diff: &Diff, text: &str) -> Self {
         let words = Words::of_text(text);
@@ -100,7 +100,7 @@ impl Evidence {
             .map(|(i, word)| finder.mention(text, &words, i, word))
             .collect();
         let claims = claims(diff, text, &words, &mentions);
-        Evidence {
+        Alignment {
             longest_quotation: longest_quotation(diff, text, &words),
             best_line: best_line(&mentions),
             coverage: coverage(&index, &words),
@@ -110,7 +110,7 @@ impl Evidence {
         }
     }
 
-    /// The word of a mention.
+    /// The word of the text that a mention is about.
     pub fn word_of(&self, mention: &Mention) -> &Word {
         &self.words.words[mention.word]
     }

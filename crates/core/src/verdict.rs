@@ -1,0 +1,130 @@
+//! What is said of a text and of each of its statements: facts first, then the detector.
+
+use serde::Serialize;
+
+use veridiff_detector::Verdict as Leaning;
+use veridiff_facts::{
+    judge::{Judged, Judgement},
+    rules::{Ruled, Ruling},
+};
+use veridiff_text::statements::{StatementKind, TextLanguage};
+
+/// What is said of a text or a statement, from the least to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Taste, a greeting, a question, a wish: nothing that can be true or false of the change.
+    NothingToCheck,
+    /// No objection, which is not a proof.
+    Clear,
+    /// It cannot be told; the finding says why.
+    Abstain,
+    /// Improbable, or of things that are in no file of the tree.
+    Unsupported,
+    /// A line of the change says otherwise.
+    Contradicted,
+}
+
+impl Verdict {
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::NothingToCheck => "nothing_to_check",
+            Verdict::Clear => "clear",
+            Verdict::Abstain => "abstain",
+            Verdict::Unsupported => "unsupported",
+            Verdict::Contradicted => "contradicted",
+        }
+    }
+
+    /// As a person reads it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::NothingToCheck => "nothing to check",
+            Verdict::Clear => "no objection",
+            Verdict::Abstain => "cannot tell",
+            Verdict::Unsupported => "unsupported",
+            Verdict::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// A verdict with the reason of one that cannot tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// What is said.
+    pub verdict: Verdict,
+    /// Why it cannot be told.
+    pub reason: Option<String>,
+}
+
+impl Decided {
+    fn of(verdict: Verdict) -> Self {
+        Decided { verdict, reason: None }
+    }
+
+    fn abstains(reason: impl Into<String>) -> Self {
+        Decided { verdict: Verdict::Abstain, reason: Some(reason.into()) }
+    }
+}
+
+/// What is said of a statement by the facts alone.
+pub fn of_statement(judged: &Judged) -> Decided {
+    let says_something = judged.kind == StatementKind::Assertion;
+    match judged.ruling() {
+        Some(Ruling::Contradicted) => Decided::of(Verdict::Contradicted),
+        _ if !says_something => Decided::of(Verdict::NothingToCheck),
+        Some(Ruling::Nowhere) => Decided::of(Verdict::Unsupported),
+        Some(Ruling::NotHere) => {
+            let absent = judged.ruled.iter().find(|ruled| ruled.ruling == Ruling::NotHere);
+            Decided::abstains(
+                absent.map_or_else(|| "what it names is not in this diff".to_owned(), |r| r.message.clone()),
+            )
+        }
+        Some(Ruling::Holds) => Decided::of(Verdict::Clear),
+        None if judged.is_grounded() => Decided::of(Verdict::Clear),
+        None => Decided::abstains("it names nothing that the change can be asked about"),
+    }
+}
+
+/// What is said of a whole text: a fact decides where there is one; a detector's `unsupported` counts where no fact holds, and its
+/// `supported` where the facts leave the text open.
+pub fn of_text(judgement: &Judgement, leaning: Option<Leaning>) -> Decided {
+    let statements: Vec<Decided> = judgement.statements.iter().map(of_statement).collect();
+    let worst = statements.iter().map(|decided| decided.verdict).max().unwrap_or(Verdict::NothingToCheck);
+    if worst >= Verdict::Unsupported {
+        return Decided::of(worst);
+    }
+    let absent = judgement.rulings().any(|ruled| ruled.ruling == Ruling::NotHere);
+    if worst == Verdict::NothingToCheck {
+        // a wish for what the change does not know: the detector may find it improbable
+        let is_drivel = absent && leaning == Some(Leaning::Unsupported);
+        return Decided::of(if is_drivel { Verdict::Unsupported } else { Verdict::NothingToCheck });
+    }
+    if judgement.language == TextLanguage::Other {
+        return Decided::abstains("the text is not in English, which the rules and the detectors were made for");
+    }
+    let reason = statements.into_iter().find_map(|decided| decided.reason);
+    match leaning {
+        Some(Leaning::Unsupported) if absent => Decided::of(Verdict::Unsupported),
+        Some(Leaning::Unsupported) if worst == Verdict::Abstain => {
+            Decided::abstains("it reads as improbable, but no line of the change speaks against it")
+        }
+        Some(Leaning::Supported) if !absent => Decided::of(Verdict::Clear),
+        _ if worst == Verdict::Clear => Decided::of(Verdict::Clear),
+        _ => Decided { verdict: Verdict::Abstain, reason },
+    }
+}
+
+/// The probability that a text is hallucinated: a detector's own, and of a contradicted text at least the share of its rule's
+/// accusations that were right where that was measured.
+pub fn probability(judgement: &Judgement, p_detector: Option<f64>) -> Option<f64> {
+    let accused = judgement.rulings().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
+    let floor = accused
+        .map(|ruled: &Ruled| ruled.rule.precision)
+        .fold(None, |best: Option<f64>, p| Some(best.map_or(p, |b| b.max(p))));
+    match (p_detector, floor) {
+        (Some(p), Some(floor)) => Some(p.max(floor)),
+        (p, floor) => p.or(floor),
+    }
+}

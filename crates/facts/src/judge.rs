@@ -1,0 +1,159 @@
+//! A text, statement by statement, against its change.
+
+use std::ops::Range;
+
+use veridiff_text::{
+    diff::Diff,
+    grounding::{is_common, is_stop},
+    sample::Task,
+    statements::{StatementKind, Statements, TextLanguage},
+};
+
+use crate::{
+    change::{Change, Tree},
+    clause::Clause,
+    mention::mentions,
+    rules::{Choice, Ruled, Ruling, Scene},
+};
+
+/// A statement with what the change says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Its bytes in the text.
+    pub span: Range<usize>,
+    /// What kind of statement.
+    pub kind: StatementKind,
+    /// What rules found, in the order of their codes.
+    pub ruled: Vec<Ruled>,
+    /// How many names, numbers and pieces of code it has.
+    pub n_mentions: usize,
+    /// Share of its words of prose, those of grammar and of every change left out, that are on changed lines or in names of files,
+    /// 0 to 1.
+    pub words_found: f64,
+    /// How many such words it has.
+    pub n_words: usize,
+}
+
+/// Words of prose from which on their share says something.
+const FEWEST_WORDS: usize = 2;
+
+impl Judged {
+    /// The worst that a rule that judges has found; `Holds` where all that was found holds, `None` where nothing was.
+    pub fn ruling(&self) -> Option<Ruling> {
+        // who asks for something may name what is not there yet
+        let counts = |ruled: &&Ruled| match ruled.ruling {
+            Ruling::Holds => true,
+            Ruling::Contradicted => ruled.rule.judges,
+            Ruling::NotHere | Ruling::Nowhere => ruled.rule.judges && self.kind == StatementKind::Assertion,
+        };
+        self.ruled.iter().filter(counts).map(|ruled| ruled.ruling).max()
+    }
+
+    /// Whether most of its words are those of the changed lines.
+    pub fn is_grounded(&self) -> bool {
+        self.n_words >= FEWEST_WORDS && self.words_found >= 0.5
+    }
+}
+
+/// What a change says of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// Statement by statement, in order.
+    pub statements: Vec<Judged>,
+    /// Whether the text is in English; rules on words read no other language.
+    pub language: TextLanguage,
+}
+
+impl Judgement {
+    /// Compares a text with a change.
+    pub fn new(change: &Change<'_>, text: &str, task: Task, tree: Option<&dyn Tree>) -> Self {
+        let statements = Statements::new(text, task);
+        let judge = |statement: &veridiff_text::statements::Statement| {
+            let all = mentions(text, statement.span.clone());
+            let whole = Clause::new(text, statement.span.clone(), &all);
+            let mut ruled: Vec<Ruled> = Vec::new();
+            if matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Opinion) {
+                for span in &statement.clauses {
+                    let clause = Clause::new(text, span.clone(), &all);
+                    let scene = Scene { change, clause: &clause, statement: &whole, kind: statement.kind, task, tree };
+                    ruled.extend(scene.ruled());
+                }
+            }
+            ruled.sort_by_key(|ruled| (ruled.rule.code, ruled.span.start));
+            let (n_words, words_found) = words_found(change, &whole);
+            Judged {
+                span: statement.span.clone(),
+                kind: statement.kind,
+                ruled,
+                n_mentions: all.len(),
+                words_found,
+                n_words,
+            }
+        };
+        let list = statements.list.iter().map(judge).collect();
+        Judgement { statements: list, language: statements.language }
+    }
+
+    /// Compares a text with a diff.
+    pub fn of(diff: &Diff, text: &str, task: Task) -> Self {
+        Judgement::new(&Change::new(diff), text, task, None)
+    }
+
+    /// The same, by chosen rules only.
+    pub fn by(&self, choice: &Choice) -> Judgement {
+        let mut judgement = self.clone();
+        judgement.statements.iter_mut().for_each(|statement| statement.ruled.retain(|ruled| choice.has(ruled.rule)));
+        judgement
+    }
+
+    /// Everything that rules found.
+    pub fn rulings(&self) -> impl Iterator<Item = &Ruled> {
+        self.statements.iter().flat_map(|statement| &statement.ruled)
+    }
+
+    /// The worst ruling on any statement.
+    pub fn ruling(&self) -> Option<Ruling> {
+        self.statements.iter().filter_map(Judged::ruling).max()
+    }
+}
+
+/// How many words of prose a clause has that say something, and the share of them that changed lines or files have.
+fn words_found(change: &Change<'_>, clause: &Clause<'_>) -> (usize, f64) {
+    let words = clause
+        .skeleton
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| word.len() > 2 && !is_stop(word) && !is_common(word));
+    let found = |word: &str| {
+        let places = change.occurrences.word(word);
+        places.is_some_and(|places| !(places.added.is_empty() && places.removed.is_empty() && places.files.is_empty()))
+    };
+    let (n, n_found) = words.fold((0usize, 0usize), |(n, n_found), word| (n + 1, n_found + usize::from(found(word))));
+    (n, n_found as f64 / n.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "--- a/cache.py\n+++ b/cache.py\n@@ -1,3 +1,6 @@\n+import threading\n+\n class Cache:\n-    def __init__(self, max_size=100):\n+    def __init__(self, max_size=100, ttl=60.0):\n+        self._lock = threading.Lock()\n         self.max_size = max_size\n";
+
+    fn judged(text: &str, task: Task) -> Option<Ruling> {
+        Judgement::of(&Diff::parse(DIFF).unwrap(), text, task).ruling()
+    }
+
+    #[test]
+    fn a_text_is_as_bad_as_its_worst_statement() {
+        let worst = judged("`ttl` defaults to 60. The `max_size` is kept. This removes the lock.", Task::Review);
+        assert_eq!(worst, Some(Ruling::Contradicted));
+        assert_eq!(judged("`ttl` defaults to 60 seconds.", Task::Review), Some(Ruling::Holds));
+        assert_eq!(judged("The default for `ttl` is 300 seconds.", Task::Review), Some(Ruling::Contradicted));
+        assert_eq!(judged("The lock is a `threading.RLock`.", Task::Review), Some(Ruling::Contradicted));
+    }
+
+    #[test]
+    fn what_is_asked_for_may_be_absent() {
+        assert_eq!(judged("Consider calling `self.expire()` here.", Task::Review), None);
+        assert_eq!(judged("Why is `ttl` a float?", Task::Review), None);
+        assert_eq!(judged("", Task::Commit), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! What a change says by itself of each statement about it, without a model.
+//!
+//! ```text
+//!  diff ──► sides (old, new of every file) ──► syntax (items with roles) ──► facts (added, removed, kept, …) ─┐
+//!                                                                                                       ├─► rules ──► findings
+//!  text ──► statements ──► claims (verb, direction, names, values, conditions) ─────────────────────────┘
+//! ```
+//!
+//! A fact is what the lines of the change show, a claim is what a statement says of them, and a rule compares the two: the claim
+//! holds, is contradicted (with the line), or stays open. What a diff shows is a part of the file, so most claims stay open.
+
+pub mod bindings;
+pub mod blocks;
+pub mod change;
+pub mod changes;
+pub mod clause;
+pub mod code;
+pub mod judge;
+pub mod language;
+pub mod mention;
+pub mod occurrences;
+pub mod rules;
+pub mod side;
+pub mod syntax;

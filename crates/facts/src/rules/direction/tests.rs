@@ -1,0 +1,70 @@
+use veridiff_text::{sample::Task, statements::StatementKind};
+
+use super::RULE;
+use crate::rules::{Ruling, phrase::said};
+
+const DIFF: &str = "--- a/store.py\n+++ b/store.py\n@@ ... @@ class Store:\n import json\n-import pickle\n+import threading\n \n-def load(path, mode='fast'):\n+def load_all(path, retries=3):\n     data = parse(path)\n-    for item in items:\n-        keep[item] = data[item]\n+    for item in items:\n+        keep[item.key] = data[item.key]\n-    raise ValueError(path)\n+    logger.warning(path)\n-    level = logging.info\n+    level = logging.debug\n     limit = 10\n-    handler.detach_from(bus)\n+    with lock_of(path):\n     finish(data)\n";
+
+fn ruling(text: &str, task: Task) -> Option<Ruling> {
+    said(&RULE, DIFF, text, task, StatementKind::Assertion)
+}
+
+#[test]
+fn a_false_statement_has_a_true_twin() {
+    let mut wrongs: Vec<&str> = Vec::new();
+    for (held, wrong) in [
+        ("Add a `retries` parameter", "Add a `mode` parameter"),
+        ("`retries` is new here.", "`mode` is new here."),
+        ("Remove `pickle`", "Remove `threading`"),
+        ("`pickle` is gone.", "`retries` is gone."),
+        ("No more `pickle`", "No more `threading`"),
+        ("The new `retries` argument has a default.", "The new `mode` argument has a default."),
+        ("Stop using `pickle`", "Stop using `threading`"),
+        ("Start using `threading`", "Start using `pickle`"),
+        ("Rename `load` to `load_all`", "Rename `load_all` to `load`"),
+        ("`load` becomes `load_all`.", "`load_all` becomes `load`."),
+        ("`load` gives way to `load_all`.", "`load_all` gives way to `load`."),
+        ("load: `mode` → `retries`", "load: `retries` → `mode`"),
+        ("Use `item.key` instead of `item` as the key", "Use `item` instead of `item.key` as the key"),
+        (
+            "The level goes from `logging.info` to `logging.debug`.",
+            "The level goes from `logging.debug` to `logging.info`.",
+        ),
+        ("Drop `pickle` in favour of `threading`", "Drop `threading` in favour of `pickle`"),
+        ("`load_all` takes the place of `load`.", "`load` takes the place of `load_all`."),
+        ("`load_all` supersedes `load`.", "`load` supersedes `load_all`."),
+        ("Instead of `pickle` it imports `threading`.", "Instead of `threading` it imports `pickle`."),
+        ("Log at debug level instead of info", "Log at info level instead of debug"),
+        ("Stop raising on a bad path", "Start raising on a bad path"),
+        ("Drop the dependency on `pickle`", "Drop the dependency on `threading`"),
+        ("Rename load to load_all", "Rename load_all to load"),
+        ("Swap `logging.info` for `logging.debug`", "Swap `logging.debug` for `logging.info`"),
+    ] {
+        if ruling(held, Task::Commit) == Some(Ruling::Contradicted) {
+            wrongs.push(held);
+        }
+        if ruling(wrong, Task::Commit) != Some(Ruling::Contradicted) {
+            wrongs.push(wrong);
+        }
+    }
+    assert!(wrongs.is_empty(), "{wrongs:#?}");
+}
+
+#[test]
+fn what_is_denied_asked_for_or_stays_is_not_read() {
+    for text in [
+        "This does not remove `threading`.",
+        "You should remove `threading`.",
+        "It forgot to add `pickle`.",
+        "Instead of adding `mode` again, it could be derived.",
+        "If you replace `load_all` with `load`, callers break.",
+    ] {
+        assert_ne!(ruling(text, Task::Review), Some(Ruling::Contradicted), "{text}");
+    }
+    assert_eq!(
+        said(&RULE, DIFF, "Remove `threading`", Task::Review, StatementKind::Request),
+        None,
+        "a request says nothing of what was done"
+    );
+    assert_eq!(ruling("Drop the `limit` variable", Task::Commit), Some(Ruling::Contradicted), "it stays");
+}

@@ -1,0 +1,81 @@
+//! Python.
+
+use super::super::table::{Form, Import, Role, Table};
+
+pub(crate) static TABLE: Table = Table {
+    grammar: || tree_sitter_python::LANGUAGE.into(),
+    roles: &[&[
+        ("function_definition", Role::Function { name: "name" }),
+        ("lambda", Role::Function { name: "" }),
+        ("class_definition", Role::Type { name: "name" }),
+        ("type_alias_statement", Role::Type { name: "left" }),
+        ("parameters lambda_parameters", Role::Parameters),
+        ("default_parameter typed_default_parameter", Role::Parameter { name: "name", value: "value" }),
+        ("typed_parameter", Role::Parameter { name: "#0", value: "" }),
+        ("assignment augmented_assignment", Role::Binding { name: "left", value: "right" }),
+        ("named_expression keyword_argument", Role::Binding { name: "name", value: "value" }),
+        ("pair", Role::Binding { name: "key", value: "value" }),
+        ("call", Role::Call { function: "function", arguments: "arguments" }),
+        ("decorator", Role::Call { function: "#0", arguments: "" }),
+        (
+            "if_statement",
+            Role::Condition { keyword: "if", condition: "condition", alternative: "", form: Form::Before },
+        ),
+        (
+            "elif_clause",
+            Role::Condition { keyword: "elif", condition: "condition", alternative: "", form: Form::Before },
+        ),
+        (
+            "while_statement",
+            Role::Condition { keyword: "while", condition: "condition", alternative: "", form: Form::Before },
+        ),
+        ("if_clause", Role::Condition { keyword: "if", condition: "#0", alternative: "", form: Form::Before }),
+        (
+            "conditional_expression",
+            Role::Condition { keyword: "if", condition: "#1", alternative: "#2", form: Form::After },
+        ),
+        (
+            "assert_statement",
+            Role::Condition { keyword: "assert", condition: "#0", alternative: "", form: Form::Before },
+        ),
+        (
+            "case_clause",
+            Role::Condition { keyword: "case", condition: "@case_pattern", alternative: "", form: Form::Before },
+        ),
+        ("return_statement", Role::Return { value: "#0" }),
+        ("raise_statement", Role::Raise { value: "#0" }),
+        ("except_clause", Role::Catch { types: "value" }),
+        ("import_statement", Role::Import(Import::Modules { names: "name" })),
+        (
+            "import_from_statement future_import_statement",
+            Role::Import(Import::Members { module: "module_name", names: "name" }),
+        ),
+        ("with_item", Role::Resource { value: "value", up: 2 }),
+        ("as_pattern", Role::Alias { value: "#0", name: "alias" }),
+        ("as_pattern_target", Role::Wrap { inner: "#0" }),
+        ("aliased_import", Role::Wrap { inner: "name" }),
+        ("parenthesized_expression", Role::Wrap { inner: "#0" }),
+        ("list_splat_pattern dictionary_splat_pattern", Role::Wrap { inner: "#0" }),
+        ("integer float", Role::Number),
+        ("string", Role::Text),
+        ("expression_statement", Role::Statement),
+        ("true false none", Role::Constant),
+        ("comment", Role::Comment),
+        ("identifier", Role::Name),
+        ("attribute", Role::Path { last: "attribute" }),
+        ("dotted_name", Role::Path { last: "#-1" }),
+        ("pattern_list tuple_pattern list_pattern tuple", Role::Pattern),
+    ]],
+    raisers: &[],
+    importers: &[],
+    frames: &[
+        "\"\"\"",
+        "'''",
+        "{i}if x:\n",
+        "{i}if x:\n{i} pass\n",
+        "{i}try:\n",
+        "{i}try:\n{i} pass\n",
+        "{i}f(\n",
+        "{i}x = {\n",
+    ],
+};

@@ -1,0 +1,148 @@
+//! What can go wrong when a repository is read.
+
+use std::path::PathBuf;
+
+use veridiff_text::hint::Hint;
+
+/// What kind of clone a repository is, which says why an object may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clone {
+    /// It should have everything.
+    Full,
+    /// Its history was cut off, as `git clone --depth` and most CI systems do.
+    Shallow,
+    /// Its objects come when they are asked for, as after `git clone --filter`.
+    Partial,
+}
+
+/// Why something of a repository cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// There is none.
+    #[error("there is no git repository in `{}` or above it", dir.display())]
+    NoRepository {
+        /// Where the search began.
+        dir: PathBuf,
+    },
+    /// There is one that cannot be opened.
+    #[error("cannot open the git repository of `{}`", dir.display())]
+    Open {
+        /// Where the search began.
+        dir: PathBuf,
+        /// What the reader of repositories says.
+        source: Box<gix::Error>,
+    },
+    /// There is one of a kind that is not read.
+    #[error("the git repository of `{}` is of a format that cannot be read here: {format}", dir.display())]
+    Format {
+        /// Where the search began.
+        dir: PathBuf,
+        /// What is different.
+        format: String,
+    },
+    /// A revision that names nothing.
+    #[error("the repository has no revision `{rev}`")]
+    UnknownRevision {
+        /// As it was given.
+        rev: String,
+        /// A branch or tag of a similar name.
+        near: Option<String>,
+        /// Whether history may be missing.
+        clone: Clone,
+        /// What the reader of revisions says, unless it is just that there is no such name.
+        source: Option<Box<gix::Error>>,
+    },
+    /// An abbreviated hash that several objects share.
+    #[error("`{rev}` is the beginning of several objects' hashes")]
+    AmbiguousRevision {
+        /// As it was given.
+        rev: String,
+        /// Hashes that are long enough, commits before others.
+        candidates: Vec<String>,
+    },
+    /// A range where one commit is wanted.
+    #[error("`{rev}` is a range, not one commit")]
+    Range {
+        /// As it was given.
+        rev: String,
+    },
+    /// A file where a commit or a tree is wanted.
+    #[error("`{rev}` is a {found}, not a {wanted}")]
+    Kind {
+        /// As it was given.
+        rev: String,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// An object that is referred to and is not there.
+    #[error("{what} ({id}) is not in the repository")]
+    Missing {
+        /// What it would have been.
+        what: String,
+        /// Its hash.
+        id: String,
+        /// Whether that is to be expected.
+        clone: Clone,
+    },
+    /// An object that is there and cannot be read.
+    #[error("{what} ({id}) is broken: {why}")]
+    Broken {
+        /// What it would have been.
+        what: String,
+        /// Its hash.
+        id: String,
+        /// What is wrong with it, with the causes.
+        why: String,
+    },
+    /// More than is read of any repository.
+    #[error("{what} is larger than the bound of {bound}")]
+    TooLarge {
+        /// What it is.
+        what: String,
+        /// How much is read at most, with its unit.
+        bound: String,
+    },
+}
+
+impl Hint for GitError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            GitError::NoRepository { .. } => {
+                Some("name a folder inside a repository (`--repo DIR`), or give the change as a diff".into())
+            }
+            GitError::Open { .. } => Some("`git fsck` in that folder says whether git itself can read it".into()),
+            GitError::Format { .. } => Some("give the change as a diff: `git show REV`".into()),
+            GitError::UnknownRevision { near: Some(near), .. } => Some(format!("did you mean `{near}`?")),
+            GitError::UnknownRevision { clone: Clone::Shallow, .. } => {
+                Some("the clone is shallow: `git fetch --unshallow` brings the rest of its history".into())
+            }
+            GitError::UnknownRevision { .. } => {
+                Some("`git log --oneline --all` lists commits, `git branch -a` and `git tag` names".into())
+            }
+            GitError::AmbiguousRevision { candidates, .. } => {
+                Some(format!("give more of the hash: {}", candidates.join(", ")))
+            }
+            GitError::Range { rev } => {
+                let last = rev.rsplit("..").next().filter(|last| !last.is_empty()).unwrap_or("HEAD");
+                Some(format!("name one commit, such as `{last}`; `git diff {rev}` gives the range as a diff"))
+            }
+            GitError::Kind { wanted: "commit", .. } => Some("name a commit, a tag or a branch".into()),
+            GitError::Kind { .. } => Some("name a commit, a tag, a branch or a tree".into()),
+            GitError::Missing { clone: Clone::Shallow, .. } => Some(
+                "the clone is shallow: `git fetch --deepen=1` brings one more commit, `--unshallow` all of them \
+                 (in GitHub Actions: `fetch-depth: 2` at the checkout)"
+                    .into(),
+            ),
+            GitError::Missing { clone: Clone::Partial, .. } => Some(
+                "the clone is partial and nothing is fetched here: `git show` of the commit brings what it needs"
+                    .into(),
+            ),
+            GitError::Missing { clone: Clone::Full, .. } | GitError::Broken { .. } => {
+                Some("`git fsck` lists what is damaged; a fresh clone mends it".into())
+            }
+            GitError::TooLarge { .. } => Some("give the part of interest as a diff".into()),
+        }
+    }
+}

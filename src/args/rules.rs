@@ -1,0 +1,72 @@
+//! Which rules are asked of a change, and which findings fail.
+
+use std::str::FromStr;
+
+use crate::terminal::UsageError;
+use veridiff_core::{finding::Finding, verdict::Verdict};
+use veridiff_facts::rules::{Choice, RULES, Ruling, is_called};
+
+/// Options that choose rules.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RuleArgs {
+    /// Ask only these rules of the change: codes (VD003), beginnings of codes or names (direction), with commas
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    select: Vec<String>,
+    /// Leave these rules out
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    ignore: Vec<String>,
+}
+
+impl RuleArgs {
+    /// The choice of rules.
+    pub fn choice(&self) -> anyhow::Result<Choice> {
+        Choice::new(self.select.clone(), self.ignore.clone())
+            .map_err(|error| UsageError::error(error.to_string(), error.hint()))
+    }
+}
+
+/// From what on a text fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailOn {
+    /// This verdict, or a worse one.
+    Verdict(Verdict),
+    /// A fact of one of these rules that does not hold.
+    Rules(Vec<String>),
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        for verdict in [Verdict::Contradicted, Verdict::Unsupported, Verdict::Abstain] {
+            if text == verdict.name() {
+                return Ok(FailOn::Verdict(verdict));
+            }
+        }
+        let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        match names.iter().find(|name| !RULES.iter().any(|rule| is_called(rule, name))) {
+            None => Ok(FailOn::Rules(names)),
+            Some(name) => Err(format!(
+                "`{name}` is neither a verdict (contradicted, unsupported, abstain) nor a rule ({})",
+                RULES.iter().map(|rule| rule.code).collect::<Vec<_>>().join(", ")
+            )),
+        }
+    }
+}
+
+impl FailOn {
+    /// Whether a finding fails.
+    pub fn is_met(&self, finding: &Finding) -> bool {
+        match self {
+            FailOn::Verdict(limit) => finding.verdict >= Some(*limit),
+            FailOn::Rules(names) => {
+                let facts = finding.statements.iter().flat_map(|statement| &statement.facts);
+                let mut broken = facts.filter(|fact| fact.ruling != Ruling::Holds);
+                broken.any(|fact| {
+                    let rule = RULES.iter().find(|rule| rule.code == fact.rule);
+                    rule.is_some_and(|rule| names.iter().any(|name| is_called(rule, name)))
+                })
+            }
+        }
+    }
+}
