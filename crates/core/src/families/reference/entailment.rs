@@ -94,7 +94,8 @@ impl ReferenceEntailment {
     }
 
     /// This classifier's columns of a sample's row; `status = no_reference` and nulls for a sample without one, and
-    /// `status = error` with a message for a failure. `ahead` as in [`crate::families::similarity::Similarity::columns`].
+    /// `status = error` with a message for a failure. `ahead` are the samples that come next, this one first; those not known yet go
+    /// through the classifier together with it. The same columns whatever they are.
     pub fn columns(&self, sample: &Sample, ahead: &[&Sample]) -> Row {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
