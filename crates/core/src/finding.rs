@@ -258,8 +258,9 @@ pub(crate) fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
     words
 }
 
-/// The lines of the diff with the largest shares of the attribution's magnitude.
-pub(crate) fn rests_on(m: &Measurement) -> Vec<RestsOn> {
+/// The lines of the diff with the largest shares of the attribution's magnitude. Where only some of its hunks were measured, `lines`
+/// has for each line of these the one of the whole.
+pub(crate) fn rests_on(m: &Measurement, whole: &Diff, lines: Option<&[usize]>) -> Vec<RestsOn> {
     let Some(matrix) = &m.matrix else { return Vec::new() };
     let e = &m.encoding;
     let mut of_line = vec![0.0; m.case.diff().lines().len()];
@@ -271,16 +272,19 @@ pub(crate) fn rests_on(m: &Measurement) -> Vec<RestsOn> {
         }
     }
     let total = of_line.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let mut lines: Vec<usize> = (0..of_line.len()).filter(|&line| of_line[line] > 0.0).collect();
-    lines.sort_by(|&a, &b| of_line[b].total_cmp(&of_line[a]));
-    lines.truncate(MOST);
-    let line = |index: usize| RestsOn {
-        diff_line: index + 1,
-        text: m.case.diff().line_text(index).trim_end().to_owned(),
-        changed: m.case.diff().lines()[index].kind.is_changed(),
-        share: of_line[index] / total,
+    let mut most: Vec<usize> = (0..of_line.len()).filter(|&line| of_line[line] > 0.0).collect();
+    most.sort_by(|&a, &b| of_line[b].total_cmp(&of_line[a]));
+    most.truncate(MOST);
+    let line = |index: usize| {
+        let in_whole = lines.map_or(index, |lines| lines[index]);
+        RestsOn {
+            diff_line: in_whole + 1,
+            text: whole.line_text(in_whole).trim_end().to_owned(),
+            changed: whole.lines()[in_whole].kind.is_changed(),
+            share: of_line[index] / total,
+        }
     };
-    lines.into_iter().map(line).collect()
+    most.into_iter().map(line).collect()
 }
 
 pub(crate) fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {

@@ -22,6 +22,7 @@ use crate::{
     finding::{
         Evidence, Finding, RestsOn, SurprisingWord, contributions, place, range_notes, rests_on, statements, surprising,
     },
+    focus::Focus,
     run::{batch::Batch, models::ModelOptions},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
@@ -218,9 +219,26 @@ struct Part {
     case: Option<Arc<Case>>,
     columns: Row,
     error: Option<String>,
-    n_cut: usize,
+    reach: Reach,
     surprising: Vec<SurprisingWord>,
     lines: Vec<RestsOn>,
+}
+
+/// How much of a change a model read.
+#[derive(Debug, Default)]
+struct Reach {
+    /// What to say of it, if it was not all.
+    note: Option<String>,
+    /// Whether something that the text may speak of was left out: what a detector makes of the rest decides nothing.
+    is_partial: bool,
+}
+
+impl Reach {
+    fn of(focus: Option<&Focus>, n_cut: usize) -> Self {
+        let cut = || format!("{n_cut} tokens of the diff were cut to fit the model");
+        let note = focus.map(Focus::note).or_else(|| (n_cut > 0).then(cut));
+        Reach { note, is_partial: n_cut > 0 || focus.is_some_and(|focus| !focus.has_all_named) }
+    }
 }
 
 impl Judge {
@@ -310,7 +328,8 @@ impl Judge {
         }
         let p = self.detector.probability(&values);
         finding.p_detector = Some(p);
-        finding.decide(&case, facts, Some(self.detector.verdict(p)));
+        let is_partial = parts.iter().any(|part| part.reach.is_partial);
+        finding.decide(&case, facts, (!is_partial).then(|| self.detector.verdict(p)));
         finding.evidence = Evidence {
             surprising: parts.first().map(|part| part.surprising.clone()).unwrap_or_default(),
             lines: parts.iter().find(|part| !part.lines.is_empty()).map(|part| part.lines.clone()).unwrap_or_default(),
@@ -322,9 +341,7 @@ impl Judge {
         columns.extend(kind("generator", sample.generator.clone()));
         finding.notes = self.detector.training.domain.differences(&columns);
         finding.notes.extend(range_notes(&self.detector, &values));
-        if let Some(n_cut) = parts.iter().map(|part| part.n_cut).max().filter(|&n_cut| n_cut > 0) {
-            finding.notes.push(format!("{n_cut} tokens of the diff were cut to fit the model"));
-        }
+        finding.notes.extend(parts.iter().filter_map(|part| part.reach.note.clone()).next());
         finding
     }
 }
@@ -362,29 +379,38 @@ impl Finding {
     }
 }
 
-/// What one scorer says of a sample; none if the sample is too large for a workspace that shares its memory with others.
+/// What one scorer says of a sample; none if the sample is too large for a workspace that shares its memory with others. Of a change
+/// that is too long it reads the hunks that the text speaks of.
 fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Workspace) -> Option<Part> {
     let case = Case::of_sample(sample).map(Arc::new);
-    let measured = match &case {
-        Ok(case) => scorer.measure_in(workspace, case, settings),
-        Err(error) => Err(error.clone().into()),
+    let (focus, measured) = match &case {
+        Ok(case) => match Focus::of(scorer, case, settings) {
+            Ok(focus) => {
+                let read = focus.as_ref().map_or(case, |focus| &focus.case);
+                let measured = scorer.measure_in(workspace, read, settings);
+                (focus, measured)
+            }
+            Err(error) => (None, Err(error)),
+        },
+        Err(error) => (None, Err(error.clone().into())),
     };
     if workspace.is_too_small(&measured) {
         return None;
     }
     let columns = scorer.columns_of(&measured, settings);
-    Some(match &measured {
-        Ok(measurement) => Part {
-            case: Some(Arc::clone(&measurement.case)),
+    let case = case.ok();
+    Some(match (&measured, &case) {
+        (Ok(measurement), Some(whole)) => Part {
             columns,
             error: None,
-            n_cut: measurement.encoding.n_cut,
+            reach: Reach::of(focus.as_ref(), measurement.encoding.n_cut),
             surprising: surprising(measurement),
-            lines: rests_on(measurement),
+            lines: rests_on(measurement, whole.diff(), focus.as_ref().map(|focus| &focus.lines[..])),
+            case,
         },
-        Err(error) => {
-            let (case, error) = (case.ok(), Some(describe(error)));
-            Part { case, columns, error, n_cut: 0, surprising: Vec::new(), lines: Vec::new() }
+        (measured, _) => {
+            let error = measured.as_ref().err().map(describe);
+            Part { case, columns, error, reach: Reach::default(), surprising: Vec::new(), lines: Vec::new() }
         }
     })
 }

@@ -15,6 +15,7 @@ pub mod case;
 pub mod error;
 pub mod families;
 pub mod finding;
+pub mod focus;
 pub mod gate;
 pub mod measurement;
 pub mod preset;

@@ -186,6 +186,14 @@ impl Scorer {
         })
     }
 
+    /// How many tokens a text has by itself.
+    ///
+    /// # Errors
+    /// The tokenizer fails.
+    pub fn n_tokens(&self, text: &str) -> Result<usize> {
+        Ok(self.tokenizer.encode_fast(text, false).map_err(TokensError::Tokenizer)?.len())
+    }
+
     fn template(&self, task: Task, settings: &Settings) -> Template {
         let template = settings.template.as_ref().or(self.own_template.as_ref());
         template.cloned().unwrap_or_else(|| Template::for_task(task))

@@ -22,3 +22,4 @@ pub mod occurrences;
 pub mod rules;
 pub mod side;
 pub mod syntax;
+pub mod topic;

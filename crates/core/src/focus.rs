@@ -1,0 +1,110 @@
+//! What a model reads of a change that is longer than its budget of tokens: the hunks that the text speaks of.
+
+use std::sync::Arc;
+
+use crate::{Result, case::Case, scorer::Scorer, settings::Settings};
+use veridiff_facts::{change::Change, topic};
+use veridiff_text::diff::{Diff, Hunk};
+
+/// Hunks of a change that stand for the whole.
+#[derive(Debug, Clone)]
+pub struct Focus {
+    /// The text beside these hunks alone.
+    pub case: Arc<Case>,
+    /// For each line of its diff the line of the whole one.
+    pub lines: Vec<usize>,
+    /// How many hunks were chosen, and of how many.
+    pub n_read: usize,
+    /// How many hunks the change has.
+    pub n_hunks: usize,
+    /// Whether no hunk that the text points at was left out.
+    pub has_all_named: bool,
+    /// Where the chosen hunks are, as `file:line`, the one that the text is most about first.
+    places: Vec<String>,
+}
+
+/// Most places that a note names.
+const MOST_PLACES: usize = 5;
+
+impl Focus {
+    /// Chooses the hunks that fit, those first that the text points at most ([`topic::weights`]); if it points at none, those that
+    /// come first. None where the whole change fits, or there is nothing to choose among.
+    ///
+    /// # Errors
+    /// Those of [`Scorer::encode`].
+    pub fn of(scorer: &Scorer, case: &Case, settings: &Settings) -> Result<Option<Focus>> {
+        let diff = case.diff();
+        // a token has at least a byte
+        if diff.text().len() + case.text().len() < scorer.max_tokens(settings) / 2 {
+            return Ok(None);
+        }
+        let whole = scorer.encode(diff, case.text(), case.task(), settings)?;
+        let hunks = diff.hunks();
+        if whole.n_cut == 0 || hunks.len() < 2 {
+            return Ok(None);
+        }
+        let weights = topic::weights(&Change::new(diff), case.text());
+        let mut order: Vec<usize> = (0..hunks.len()).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        if weights.iter().any(|&weight| weight > 0.0) {
+            // what nothing points at only makes the prompt longer
+            order.retain(|&index| weights[index] > 0.0);
+        }
+        let mut chosen = Vec::new();
+        let mut room = whole.n_diff();
+        for &index in &order {
+            let n_tokens = scorer.n_tokens(&diff.select(|other, _| other == index).text)?;
+            if n_tokens <= room {
+                room -= n_tokens;
+                chosen.push(index);
+            }
+        }
+        // where not one fits, the one that the text is most about is cut
+        if chosen.is_empty() {
+            chosen.push(order[0]);
+        }
+        loop {
+            let focus = Focus::on(case, &hunks, &weights, &chosen)?;
+            let encoding = scorer.encode(focus.case.diff(), case.text(), case.task(), settings)?;
+            // two hunks can have a token more together than apart
+            if encoding.n_cut == 0 || chosen.len() == 1 {
+                return Ok(Some(focus));
+            }
+            chosen.pop();
+        }
+    }
+
+    fn on(case: &Case, hunks: &[Hunk<'_>], weights: &[f64], chosen: &[usize]) -> Result<Focus> {
+        let diff = case.diff();
+        let selection = diff.select(|index, _| chosen.contains(&index));
+        Ok(Focus {
+            case: Arc::new(Case::new(&selection.text, case.text(), case.task())?),
+            lines: selection.lines,
+            n_read: chosen.len(),
+            n_hunks: hunks.len(),
+            has_all_named: (0..hunks.len()).all(|index| weights[index] == 0.0 || chosen.contains(&index)),
+            places: chosen.iter().map(|&index| place(diff, &hunks[index])).collect(),
+        })
+    }
+
+    /// What a person should know of the choice.
+    pub fn note(&self) -> String {
+        let Focus { n_read, n_hunks, places, .. } = self;
+        let more = places.len().saturating_sub(MOST_PLACES);
+        let places = places[..places.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let rest = if self.has_all_named { "" } else { "; others that it may speak of did not fit" };
+        format!(
+            "the change is too long for the model: it read {n_read} of {n_hunks} hunks, chosen by the text: {places}{more}{rest}"
+        )
+    }
+}
+
+/// Where a hunk begins on the new side.
+fn place(diff: &Diff, hunk: &Hunk<'_>) -> String {
+    let file = hunk.file.and_then(|file| diff.files().get(file)).map_or("hunk", String::as_str);
+    match hunk.lines.clone().find_map(|line| diff.lines()[line].new) {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    }
+}
