@@ -12,8 +12,8 @@
 //! let sample = Sample::new("1", diff, "`perimeter` should be validated first.");
 //! for finding in gate.check(&[sample]) {
 //!     println!("{}: {:?}, {:?}", finding.id, finding.p_hallucination, finding.verdict);
-//!     for ungrounded in finding.evidence.ungrounded {
-//!         println!("  {}", ungrounded.says);
+//!     for fact in finding.statements.iter().flat_map(|statement| &statement.facts) {
+//!         println!("  {} {}", fact.rule, fact.says);
 //!     }
 //! }
 //! # Ok::<(), veridiff::Error>(())
