@@ -81,6 +81,10 @@ pub fn of_statement(judged: &Judged) -> Decided {
                 absent.map_or_else(|| "what it names is not in this diff".to_owned(), |r| r.message.clone()),
             )
         }
+        // as many false statements as true ones have all their names in the change
+        Some(Ruling::Holds) | None if judged.is_undecided() => {
+            Decided::abstains("it turns on a small word, such as `not`, `only` or `still`, that no line decides")
+        }
         Some(Ruling::Holds) => Decided::of(Verdict::Clear),
         None if judged.is_grounded() => Decided::of(Verdict::Clear),
         None => Decided::abstains("it names nothing that the change can be asked about"),
@@ -105,12 +109,14 @@ pub fn of_text(judgement: &Judgement, leaning: Option<Leaning>) -> Decided {
         return Decided::abstains("the text is not in English, which the rules and the detectors were made for");
     }
     let reason = statements.into_iter().find_map(|decided| decided.reason);
+    let is_assertion = |judged: &&Judged| judged.kind == StatementKind::Assertion;
+    let is_undecided = judgement.statements.iter().filter(is_assertion).any(Judged::is_undecided);
     match leaning {
         Some(Leaning::Unsupported) if absent => Decided::of(Verdict::Unsupported),
         Some(Leaning::Unsupported) if worst == Verdict::Abstain => {
             Decided::abstains("it reads as improbable, but no line of the change speaks against it")
         }
-        Some(Leaning::Supported) if !absent => Decided::of(Verdict::Clear),
+        Some(Leaning::Supported) if !absent && !is_undecided => Decided::of(Verdict::Clear),
         _ if worst == Verdict::Clear => Decided::of(Verdict::Clear),
         _ => Decided { verdict: Verdict::Abstain, reason },
     }

@@ -14,6 +14,7 @@ use crate::{
     clause::Clause,
     mention::mentions,
     rules::{Choice, Ruled, Ruling, Scene},
+    turning::turning_word,
 };
 
 /// A statement with what the change says of it.
@@ -32,7 +33,12 @@ pub struct Judged {
     pub words_found: f64,
     /// How many such words it has.
     pub n_words: usize,
+    /// The first word that turns it round, such as `not` or `still`: the same names with another word would say the opposite.
+    pub turns_on: Option<Range<usize>>,
 }
+
+/// Rules that only say that something is there.
+const OF_PRESENCE: [&str; 3] = ["VD001", "VD002", "VD005"];
 
 /// Words of prose from which on their share says something.
 const FEWEST_WORDS: usize = 2;
@@ -47,6 +53,12 @@ impl Judged {
             Ruling::NotHere | Ruling::Nowhere => ruled.rule.judges && self.kind == StatementKind::Assertion,
         };
         self.ruled.iter().filter(counts).map(|ruled| ruled.ruling).max()
+    }
+
+    /// Whether it turns on a word, and no rule has found that what it claims holds: that its names are there says nothing of it.
+    pub fn is_undecided(&self) -> bool {
+        let claims = |ruled: &Ruled| ruled.ruling == Ruling::Holds && !OF_PRESENCE.contains(&ruled.rule.code);
+        self.turns_on.is_some() && !self.ruled.iter().any(claims)
     }
 
     /// Whether most of its words are those of the changed lines.
@@ -88,6 +100,7 @@ impl Judgement {
                 n_mentions: all.len(),
                 words_found,
                 n_words,
+                turns_on: turning_word(&whole),
             }
         };
         let list = statements.list.iter().map(judge).collect();

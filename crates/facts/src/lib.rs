@@ -23,3 +23,4 @@ pub mod rules;
 pub mod side;
 pub mod syntax;
 pub mod topic;
+pub mod turning;
