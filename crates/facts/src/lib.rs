@@ -15,6 +15,7 @@ pub mod change;
 pub mod changes;
 pub mod clause;
 pub mod code;
+pub mod edits;
 pub mod judge;
 pub mod language;
 pub mod mention;
