@@ -11,6 +11,7 @@ use veridiff_text::named;
 use crate::{
     case::Case,
     families::per_token::{TokenClass, classes},
+    scorer::ScoredEdit,
     side::Side,
     tokens::Encoding,
 };
@@ -34,6 +35,8 @@ pub struct Measurement {
     pub prompt_only: bool,
     /// The scores behind the prompt with one side of the diff, for each side that a feature needs and that can be read.
     pub sides: Vec<(Side, StepScores)>,
+    /// Edits of the text and what the model prefers, if a feature needs them.
+    pub edits: Vec<ScoredEdit>,
     /// How the attribution to earlier tokens of the text is aggregated.
     pub target_rule: TargetRule,
     /// Time in the model, without text handling.

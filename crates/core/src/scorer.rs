@@ -1,5 +1,9 @@
 //! A loaded model that turns a diff and a text into numbers: the pipeline from text to features, for one sample.
 
+mod edits;
+
+pub use edits::ScoredEdit;
+
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use candle_core::{DType, Device};
@@ -280,7 +284,7 @@ impl Scorer {
         let (diff, task) = (case.diff(), case.task());
         let encoding = self.encode(diff, case.text(), task, settings)?;
         let start = Instant::now();
-        let Needs { ranks: wants_ranks, gradients, sides } = settings.features.needs();
+        let Needs { ranks: wants_ranks, gradients, sides, edits: wants_edits } = settings.features.needs();
         let n = encoding.n_prompt;
         let (prompt, targets) = encoding.ids.split_at(n);
         let of_side = |side| Ok((side, self.side_prompt(side, diff, &encoding, task, settings)?));
@@ -311,17 +315,35 @@ impl Scorer {
                 let attribution = if prompt_only { attribution.prompt_only() } else { attribution };
                 attribution.matrix(settings.fold, settings.normalize)
             });
-            Ok((prompt, scores, matrix, ranks, without))
+            let edits = if wants_edits {
+                let without = Scorer::without_change(sides, &without);
+                self.scores_of_edits(case, &encoding, settings, &prompt, &scores, without)?
+            } else {
+                Vec::new()
+            };
+            Ok((prompt, scores, matrix, ranks, without, edits))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix, ranks, sides) =
+        let (prompt, scores, matrix, ranks, sides, edits) =
             if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
         let (case, counted) = (Arc::clone(case), settings.counted(&encoding));
         let target_rule = settings.target_rule;
-        Ok(Measurement { case, encoding, scores, counted, ranks, matrix, prompt_only, sides, target_rule, elapsed })
+        Ok(Measurement {
+            case,
+            encoding,
+            scores,
+            counted,
+            ranks,
+            matrix,
+            prompt_only,
+            sides,
+            edits,
+            target_rule,
+            elapsed,
+        })
     }
 
     /// This scorer's columns of a sample's row. A failure becomes `status = error` and its message; the features are then

@@ -3,7 +3,7 @@
 use veridiff_text::diff::{Diff, LineKind};
 
 /// What a prompt keeps of the diff when a text is scored a second time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The prompt has no diff at all.
     NoDiff,

@@ -13,7 +13,28 @@
 //! | `plan.rs` | memory, and how many targets go together |
 //! | `reading/` | what is read off a model: scores of tokens, attribution |
 //!
-//! The engine knows ids, not diffs, and prints nothing.
+//! The engine knows ids, not diffs, and prints nothing. Where its caller's parts matter, they are numbers, one a token.
+//!
+//! # What holds everywhere
+//!
+//! - **Gradients are blocks, not tapes.** `Block::linearize(x)` runs a layer and keeps what its gradient needs; `Linearized::vjp`
+//!   takes the gradients of many targets through it. Only gradients with respect to inputs exist. A tape would not do: candle's fused
+//!   operations drop theirs silently.
+//! - **One forward, all targets.** The blocks' inputs are kept, and where memory has no bound what a prompt's rows became inside
+//!   them; the rest is run again once per backward sweep, to the same bits. Rows that a target cannot see are never computed, and
+//!   logits are reduced a few rows at a time.
+//! - **A block never knows its device, nor its precision.** `ops/` chooses: kernels of our own on the CPU, all on the one matrix
+//!   product of `ops/kernel.rs` (f32; bf16 pairs accumulated in f32; f64, so that central differences test the code that runs); candle
+//!   operations elsewhere (`composed`), with kernels between them on CUDA devices (`fused`), each compared with what it stands for
+//!   before its first use.
+//! - **Two stacks, one pipeline.** An encoder-decoder's gradients go down the decoder, gather at the encoder's output, and go on down
+//!   the encoder. Its readers see positions 0 to N + T and do not know which kind of model it was; only the row of the decoder's start
+//!   is kept apart.
+//! - **Memory is planned, not probed.** `plan.rs` computes it from the model's numbers and the lengths, and from a bound the number of
+//!   targets that go together; what is free at the moment plays no part.
+//! - **Weights are dequantised.** Quantised products would round activations too, and miss the reference by more than its tolerance.
+//! - **What the hub's client stored is not believed.** It stores whatever answers a request, so every file from the hub is checked
+//!   against the hash in its entity tag.
 
 pub mod architectures;
 pub mod block;

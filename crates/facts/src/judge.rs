@@ -37,9 +37,6 @@ pub struct Judged {
     pub turns_on: Option<Range<usize>>,
 }
 
-/// Rules that only say that something is there.
-const OF_PRESENCE: [&str; 3] = ["VD001", "VD002", "VD005"];
-
 /// Words of prose from which on their share says something.
 const FEWEST_WORDS: usize = 2;
 
@@ -57,8 +54,7 @@ impl Judged {
 
     /// Whether it turns on a word, and no rule has found that what it claims holds: that its names are there says nothing of it.
     pub fn is_undecided(&self) -> bool {
-        let claims = |ruled: &Ruled| ruled.ruling == Ruling::Holds && !OF_PRESENCE.contains(&ruled.rule.code);
-        self.turns_on.is_some() && !self.ruled.iter().any(claims)
+        self.turns_on.is_some() && !self.ruled.iter().any(Ruled::confirms)
     }
 
     /// Whether most of its words are those of the changed lines.

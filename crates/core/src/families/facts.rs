@@ -24,6 +24,7 @@ struct Numbers {
     contradicted: f64,
     absent: f64,
     held: f64,
+    confirmed: f64,
     statements: f64,
     open: f64,
     requests: f64,
@@ -33,7 +34,13 @@ struct Numbers {
 const FIELDS: &[Field<Numbers>] = &[
     field!("fact_contradicted", COUNT, "claims that a line of the change contradicts", contradicted),
     field!("fact_absent", COUNT, "names, numbers and quoted code that the change has not", absent),
-    field!("fact_held", COUNT, "claims that lines of the change confirm", held),
+    field!("fact_held", COUNT, "names and claims that lines of the change confirm", held),
+    field!(
+        "fact_confirmed",
+        COUNT,
+        "claims that lines of the change confirm, more than that a name is there",
+        confirmed
+    ),
     field!("fact_statements", COUNT, "statements that can be true or false", statements),
     field!("fact_open", SHARE, "share of these that no rule says anything of", open),
     field!("fact_requests", SHARE, "share of all statements that ask for something", requests),
@@ -79,6 +86,7 @@ impl Numbers {
             contradicted: count(|ruling| ruling == Ruling::Contradicted),
             absent: count(|ruling| ruling == Ruling::NotHere),
             held: count(|ruling| ruling == Ruling::Holds),
+            confirmed: (judgement.rulings().filter(|ruled| ruled.confirms()).count() as f64).ln_1p(),
             statements: n.ln_1p(),
             open: smoothed(open, n),
             requests: smoothed(asked as f64, judgement.statements.len() as f64),

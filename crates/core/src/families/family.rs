@@ -80,6 +80,8 @@ pub struct Needs {
     pub gradients: bool,
     /// The scores behind prompts with one side of the diff, in the order of [`Side::ALL`].
     pub sides: Vec<Side>,
+    /// The scores of the text's edits, behind the change and without it.
+    pub edits: bool,
 }
 
 impl Needs {
@@ -87,7 +89,10 @@ impl Needs {
     pub(super) fn and(mut self, other: Needs) -> Needs {
         self.ranks |= other.ranks;
         self.gradients |= other.gradients;
+        self.edits |= other.edits;
         self.sides.extend(other.sides);
+        self.sides.sort_unstable();
+        self.sides.dedup();
         self
     }
 }

@@ -3,6 +3,7 @@
 pub mod attribution;
 pub mod catalogue;
 pub(crate) mod contrast;
+pub(crate) mod edits;
 pub mod facts;
 pub mod family;
 pub(crate) mod form;
@@ -24,6 +25,7 @@ pub static FAMILIES: &[&Family] = &[
     &reference::FAMILY,
     &shape::FAMILY,
     &contrast::FAMILY,
+    &edits::FAMILY,
     &lines::FAMILY,
     &grounding::FAMILY,
     &form::FAMILY,

@@ -59,6 +59,16 @@ pub struct Ruled {
     pub message: String,
 }
 
+/// Rules that only say that something is there.
+const OF_PRESENCE: [&str; 3] = ["VD001", "VD002", "VD005"];
+
+impl Ruled {
+    /// Whether a line says that what is claimed is so, which is more than that a name is there.
+    pub fn confirms(&self) -> bool {
+        self.ruling == Ruling::Holds && !OF_PRESENCE.contains(&self.rule.code)
+    }
+}
+
 /// A rule with its code.
 pub struct Rule {
     /// `VD` and three digits; it never changes its meaning.

@@ -83,6 +83,7 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         prompt_only: false,
         target_rule: TargetRule::default(),
         sides: Vec::new(),
+        edits: Vec::new(),
         elapsed: Duration::from_millis(3),
     };
     (Sample::new("a-1", &diff, &text), m)
