@@ -7,7 +7,7 @@ use crate::{
     case::Case,
     measurement::Measurement,
     tokens::Segment,
-    verdict::{Verdict, of_statement},
+    verdict::{Decided, Verdict, of_statement, of_text},
 };
 use veridiff_detector::Detector;
 use veridiff_facts::{
@@ -116,6 +116,26 @@ pub struct Place {
     pub file: String,
     /// 1-based, on the new side.
     pub line: usize,
+}
+
+/// What the change alone says of a text, no detector asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactsFinding {
+    /// What follows from the facts.
+    pub verdict: Verdict,
+    /// Why the verdict is `abstain`; null for others.
+    pub reason: Option<String>,
+    /// The text statement by statement.
+    pub statements: Vec<StatementFinding>,
+}
+
+impl FactsFinding {
+    /// Of a case, by all rules.
+    pub fn new(case: &Case) -> Self {
+        let judgement = case.judgement();
+        let Decided { verdict, reason } = of_text(judgement, None);
+        FactsFinding { verdict, reason, statements: statements(case, judgement) }
+    }
 }
 
 impl Finding {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
     families::attribution::Aggregates,
+    finding::FactsFinding,
     measurement::Measurement,
     settings::Settings,
     tokens::{Encoding, Segment},
@@ -42,6 +43,9 @@ pub struct Explanation {
     pub boundary: String,
     /// Prompt and text as the model read them, what the spans of bytes are of.
     pub input: String,
+    /// What the change alone says of the text, by rules; null in an explanation that was read from JSON.
+    #[serde(skip_deserializing)]
+    pub facts: Option<FactsFinding>,
     /// The ids of all N + T tokens, in order.
     pub token_ids: Vec<u32>,
     /// The same tokens with their place and kind.
@@ -317,6 +321,7 @@ impl Explanation {
             n_cut_tokens: e.n_cut,
             boundary: e.boundary.name().to_owned(),
             input: e.text.clone(),
+            facts: Some(FactsFinding::new(&m.case)),
             token_ids: e.ids.clone(),
             tokens: tokens.collect(),
             lines: lines(m),

@@ -8,11 +8,18 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use veridiff_core::{
+    finding::{FactFinding, FactsFinding},
+    verdict::Verdict,
+};
+
 use super::{
     explanation::{DiffLine, DiffLineKind, Explanation, Token, TokenSegment},
     features::FeatureValue,
     view::{Piece, ShownLine, is_hidden, visible},
 };
+
+use crate::findings::{about, against, place_of};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -85,6 +92,7 @@ struct PageData<'a> {
     title: String,
     meta: Vec<String>,
     notes: &'a [String],
+    facts: Option<FactsData<'a>>,
     scorer: &'a str,
     n_prompt: usize,
     /// Pieces of the text: what is shown, first position, number of tokens if it is not 1.
@@ -107,6 +115,44 @@ struct PageData<'a> {
     features: Vec<FeatureData<'a>>,
     reference: Option<ReferenceData<'a>>,
     verdict: Option<VerdictData<'a>>,
+}
+
+/// What the change alone says of the text.
+#[derive(Debug, Serialize)]
+struct FactsData<'a> {
+    /// As in JSON, for the page's style.
+    verdict: Verdict,
+    words: &'static str,
+    reason: &'a str,
+    against: Vec<FactData<'a>>,
+}
+
+/// A fact that speaks against the text.
+#[derive(Debug, Serialize)]
+struct FactData<'a> {
+    rule: &'static str,
+    says: &'a str,
+    /// The words of the text that are meant.
+    words: &'a str,
+    /// Lines of the change with their places.
+    lines: Vec<[String; 2]>,
+}
+
+impl<'a> FactsData<'a> {
+    fn new(text: &'a str, facts: &'a FactsFinding) -> Self {
+        let fact = |fact: &'a FactFinding| FactData {
+            rule: fact.rule,
+            says: &fact.says,
+            words: text.get(fact.byte_start..fact.byte_end).unwrap_or(""),
+            lines: fact.lines.iter().map(|line| [place_of(line), line.text.clone()]).collect(),
+        };
+        FactsData {
+            verdict: facts.verdict,
+            words: facts.verdict.words(),
+            reason: about(facts),
+            against: against(&facts.statements, false).map(fact).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -207,6 +253,7 @@ impl<'a> PageData<'a> {
             title: e.id.clone().unwrap_or_else(|| "What this text rests on".to_owned()),
             meta: meta(e),
             notes: &e.notes,
+            facts: e.facts.as_ref().map(|facts| FactsData::new(e.text(), facts)),
             scorer: &e.scorer,
             n_prompt: e.n_prompt_tokens,
             text: e.shown_text().into_iter().map(PieceData::from).collect(),

@@ -386,6 +386,25 @@
   for (const part of data.meta) show(meta.appendChild(element("span")), part);
   for (const note of data.notes) show(byId("notes").appendChild(element("li")), note);
   byId("notes").hidden = data.notes.length === 0;
+  if (data.facts) {
+    const { verdict, words, reason, against } = data.facts;
+    const facts = byId("facts"), head = element("p");
+    head.append(element("strong", verdict, words), element("span", "", ` ${reason}`));
+    facts.append(head);
+    for (const fact of against) {
+      const item = element("div", "fact");
+      const said = item.appendChild(element("p"));
+      show(said.appendChild(element("q")), fact.words);
+      show(said.appendChild(element("span")), ` ${fact.rule}: ${fact.says}`);
+      for (const [at, line] of fact.lines) {
+        const row = item.appendChild(element("p", "at"));
+        show(row.appendChild(element("span")), `${at} `);
+        show(row.appendChild(element("code", line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "")), line);
+      }
+      facts.append(item);
+    }
+    facts.hidden = false;
+  }
   if (data.verdict) {
     const { verdict, p, threshold, detector } = data.verdict;
     const gauge = element("span", `gauge ${verdict}`), filled = element("i"), mark = element("b");

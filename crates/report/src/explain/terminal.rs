@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use anstream::adapter::strip_str;
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -15,9 +16,11 @@ use super::{
     view::{Piece, ShownLine, visible},
 };
 use crate::{
+    findings::{about, against, fact_lines},
     grid::{Grid, number},
     names::short,
 };
+use veridiff_core::finding::FactsFinding;
 use veridiff_text::printable::printable;
 
 /// The terminal that a page is written for.
@@ -201,6 +204,9 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
     let about = [e.id.as_deref(), Some(&e.scorer), Some(&e.sample.task), e.sample.generator.as_deref()];
     let about: Vec<String> = about.into_iter().flatten().map(|part| visible(part).into_owned()).collect();
     screen.heading(page, &about.join(" · "), "");
+    if let Some(facts) = &e.facts {
+        facts_view(page, e, facts, screen);
+    }
     if let Some(verdict) = &e.verdict {
         let says = format!(
             "probability {:.2}, threshold {:.2}, detector {}",
@@ -218,6 +224,17 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
         screen.heading(page, "note", &visible(note));
     }
     page.push('\n');
+}
+
+/// What the change itself says of the text, as `check` shows it.
+fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: Screen) {
+    screen.heading(page, facts.verdict.words(), about(facts));
+    let against: Vec<_> = against(&facts.statements, false).collect();
+    let lines = fact_lines(e.text(), &against);
+    match screen.colours {
+        Colours::None => page.push_str(&strip_str(&lines).to_string()),
+        Colours::Ansi256 | Colours::TrueColor => page.push_str(&lines),
+    }
 }
 
 fn chosen_name(chosen: &Basis) -> String {

@@ -1,7 +1,7 @@
 //! What every format says of a finding.
 
 use veridiff_core::{
-    finding::{FactFinding, Finding, Place},
+    finding::{FactFinding, Finding, Place, StatementFinding},
     verdict::Verdict,
 };
 use veridiff_facts::rules::Ruling;
@@ -26,9 +26,12 @@ pub(super) struct Objection<'f> {
 /// The facts that speak against a text, of its statements that a rule decides.
 pub(super) fn objections(finding: &Finding) -> impl Iterator<Item = &FactFinding> {
     // of a text that the detector finds improbable, wishes for what is not there count as well
-    let is_improbable = finding.verdict == Some(Verdict::Unsupported);
-    let statements = finding.statements.iter();
-    let speaks = statements.filter(move |statement| is_improbable || statement.verdict >= Verdict::Abstain);
+    against(&finding.statements, finding.verdict == Some(Verdict::Unsupported))
+}
+
+/// The facts that speak against statements; of wishes only if `wishes_count`.
+pub(crate) fn against(statements: &[StatementFinding], wishes_count: bool) -> impl Iterator<Item = &FactFinding> {
+    let speaks = statements.iter().filter(move |statement| wishes_count || statement.verdict >= Verdict::Abstain);
     speaks.flat_map(|statement| {
         let facts = statement.facts.iter().filter(|fact| fact.ruling != Ruling::Holds);
         // what is contradicted need not be called absent as well

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::message::{objections, one_line};
 use veridiff_core::{
-    finding::{FactFinding, Finding},
+    finding::{FactFinding, FactLine, FactsFinding, Finding},
     verdict::Verdict,
 };
 use veridiff_facts::rules::Ruling;
@@ -37,19 +37,7 @@ pub fn page(finding: &Finding) -> String {
     if let Some(error) = &finding.error {
         let _ = writeln!(page, "    {}", printable(error));
     }
-    for fact in facts {
-        let style = if fact.ruling >= Ruling::Nowhere { look(Verdict::Contradicted) } else { look(Verdict::Abstain) };
-        let (line, under) = underlined(&finding.text, fact.byte_start..fact.byte_end);
-        let _ = writeln!(page, "    {line}");
-        let _ = writeln!(page, "    {style}{under}{style:#} {}: {}", fact.rule, printable(&fact.says));
-        for line in fact.lines.iter().take(MAX_LINES) {
-            let place = line.place.as_ref().map_or_else(
-                || format!("line {} of the diff", line.diff_line),
-                |place| format!("{}:{}", printable(&place.file), place.line),
-            );
-            let _ = writeln!(page, "      {place}: {}", printable(&one_line(&line.text)));
-        }
-    }
+    page.push_str(&fact_lines(&finding.text, &facts));
     let evidence = &finding.evidence;
     let is_explained = finding.statements.iter().flat_map(|s| &s.facts).any(|fact| fact.ruling == Ruling::Contradicted);
     if let Some(reason) = finding.reason.as_ref().filter(|_| !is_explained) {
@@ -76,8 +64,41 @@ pub fn page(finding: &Finding) -> String {
     page
 }
 
+/// What facts say of a text: the words that are meant underlined, the code and what it says, the lines of the change.
+pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding]) -> String {
+    let mut page = String::new();
+    for fact in facts {
+        let style = if fact.ruling >= Ruling::Nowhere { look(Verdict::Contradicted) } else { look(Verdict::Abstain) };
+        let (line, under) = underlined(text, fact.byte_start..fact.byte_end);
+        let _ = writeln!(page, "    {line}");
+        let _ = writeln!(page, "    {style}{under}{style:#} {}: {}", fact.rule, printable(&fact.says));
+        for line in fact.lines.iter().take(MAX_LINES) {
+            let _ = writeln!(page, "      {}: {}", place_of(line), printable(&one_line(&line.text)));
+        }
+    }
+    page
+}
+
+/// What stands behind the verdict of the facts alone.
+pub(crate) fn about(facts: &FactsFinding) -> &str {
+    match facts.verdict {
+        Verdict::Contradicted | Verdict::Unsupported => "by the change itself",
+        Verdict::Clear => "from the change itself, which is no proof",
+        Verdict::NothingToCheck => "that could be true or false of the change",
+        Verdict::Abstain => facts.reason.as_deref().unwrap_or("from the change itself"),
+    }
+}
+
+/// Where a line of the change is, for a person.
+pub(crate) fn place_of(line: &FactLine) -> String {
+    line.place.as_ref().map_or_else(
+        || format!("line {} of the diff", line.diff_line),
+        |place| format!("{}:{}", printable(&place.file), place.line),
+    )
+}
+
 /// How a verdict looks on a terminal.
-fn look(verdict: Verdict) -> Style {
+pub(crate) fn look(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Contradicted | Verdict::Unsupported => AnsiColor::Red,
         Verdict::Abstain => AnsiColor::Yellow,
