@@ -39,7 +39,10 @@ pub fn page(finding: &Finding) -> String {
     }
     page.push_str(&fact_lines(&finding.text, &facts));
     let evidence = &finding.evidence;
-    let is_explained = finding.statements.iter().flat_map(|s| &s.facts).any(|fact| fact.ruling == Ruling::Contradicted);
+    let mut all = finding.statements.iter().flat_map(|statement| &statement.facts);
+    // a reason that stands above as a fact is not said again
+    let is_explained =
+        all.any(|fact| fact.ruling == Ruling::Contradicted || finding.reason.as_ref() == Some(&fact.says));
     if let Some(reason) = finding.reason.as_ref().filter(|_| !is_explained) {
         let _ = writeln!(page, "    {}", printable(reason));
     }
