@@ -17,6 +17,7 @@ pub mod clause;
 pub mod code;
 pub mod judge;
 pub mod language;
+pub mod lexicon;
 pub mod mention;
 pub mod occurrences;
 pub mod rules;

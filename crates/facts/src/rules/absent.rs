@@ -31,6 +31,7 @@ pub static NAME: Rule = Rule {
     judges: true,
     precision: 0.9,
     check: |scene| absent(scene, |kind| matches!(kind, MentionKind::Name | MentionKind::Flag | MentionKind::File)),
+    check_statement: None,
 };
 
 /// Numbers.
@@ -41,6 +42,7 @@ pub static NUMBER: Rule = Rule {
     judges: true,
     precision: 0.9,
     check: |scene| absent(scene, |kind| kind == MentionKind::Number),
+    check_statement: None,
 };
 
 /// Quoted code.
@@ -51,6 +53,7 @@ pub static CODE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check: |scene| absent(scene, |kind| kind == MentionKind::Snippet),
+    check_statement: None,
 };
 
 /// Smallest number whose absence says something: smaller ones count things.

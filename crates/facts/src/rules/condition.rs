@@ -31,6 +31,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 fn check(scene: &Scene<'_>) -> Vec<Claimed> {

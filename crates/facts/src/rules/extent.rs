@@ -16,6 +16,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 static ONLY: LazyLock<Regex> = LazyLock::new(|| {

@@ -23,6 +23,7 @@ mod phrase;
 mod place;
 mod source;
 mod state;
+mod terms;
 mod thing;
 #[cfg(test)]
 mod twins;
@@ -74,6 +75,8 @@ pub struct Rule {
     pub precision: f64,
     /// Reads one clause.
     pub check: fn(&Scene<'_>) -> Vec<Claimed>,
+    /// Reads a whole statement, questions among them; its scene has the statement in the place of the clause.
+    pub check_statement: Option<fn(&Scene<'_>) -> Vec<Claimed>>,
 }
 
 impl std::fmt::Debug for Rule {
@@ -141,16 +144,26 @@ pub struct Claimed {
 impl Scene<'_> {
     /// What all rules find in the clause.
     pub fn ruled(&self) -> Vec<Ruled> {
-        let of_rule = |rule: &'static Rule| {
-            let ruled = move |claimed: Claimed| Ruled {
-                rule,
-                ruling: claimed.ruling,
-                span: self.clause.origin(claimed.part),
-                lines: claimed.lines,
-                message: claimed.message,
-            };
-            (rule.check)(self).into_iter().map(ruled)
+        RULES.into_iter().flat_map(|rule| self.by(rule, rule.check)).collect()
+    }
+
+    /// What the rules find that read whole statements.
+    pub fn ruled_whole(&self) -> Vec<Ruled> {
+        RULES
+            .into_iter()
+            .filter_map(|rule| Some((rule, rule.check_statement?)))
+            .flat_map(|(rule, check)| self.by(rule, check))
+            .collect()
+    }
+
+    fn by(&self, rule: &'static Rule, check: fn(&Scene<'_>) -> Vec<Claimed>) -> impl Iterator<Item = Ruled> {
+        let ruled = move |claimed: Claimed| Ruled {
+            rule,
+            ruling: claimed.ruling,
+            span: self.clause.origin(claimed.part),
+            lines: claimed.lines,
+            message: claimed.message,
         };
-        RULES.into_iter().flat_map(of_rule).collect()
+        check(self).into_iter().map(ruled)
     }
 }

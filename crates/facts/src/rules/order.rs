@@ -20,6 +20,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 /// One thing, a word of order, another thing.

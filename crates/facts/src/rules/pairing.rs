@@ -24,6 +24,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 /// `A in X and B in Y`: for each word that joins, since "stored in" beside "converted to" pairs nothing.

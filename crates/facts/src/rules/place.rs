@@ -24,6 +24,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {

@@ -22,6 +22,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 static CLAIMS: LazyLock<[Regex; 2]> = LazyLock::new(|| {

@@ -27,6 +27,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 /// Which side a sentence speaks of.

@@ -28,6 +28,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 /// Sentences on how it was, on what could be, or on what the change itself does about it.

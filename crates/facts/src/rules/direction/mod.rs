@@ -3,7 +3,9 @@
 use super::{Claimed, Rule, Ruling, Scene, phrase::is_denied, phrase::readings};
 use veridiff_text::{sample::Task, statements::StatementKind};
 
+mod contrast;
 mod patterns;
+mod polarity;
 mod single;
 mod swap;
 #[cfg(test)]
@@ -21,6 +23,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene)].concat()),
 };
 
 /// What the change says of a claim, with the lines and the words for it.

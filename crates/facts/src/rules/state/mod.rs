@@ -30,10 +30,11 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
+    check_statement: None,
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
-static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"\b(?:outside|elsewhere|other (?:code|places|files|parts|callers|users)|callers?|anyone|anybody|whoever|clients?|downstream|code that|those (?:that|who))\b",
     )
