@@ -1,6 +1,10 @@
 //! VD006: what is said to have a value has another.
 
 mod compare;
+mod defaults;
+mod growth;
+mod numbers;
+mod strings;
 mod wording;
 
 use std::ops::Range;
@@ -27,7 +31,9 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(|scene| {
+        [numbers::check(scene), defaults::check(scene), growth::check(scene), strings::check(scene)].concat()
+    }),
 };
 
 /// Which side a sentence speaks of.
