@@ -3,6 +3,7 @@
 mod guard;
 mod inline;
 mod wording;
+mod words;
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -31,7 +32,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(words::check),
 };
 
 fn check(scene: &Scene<'_>) -> Vec<Claimed> {

@@ -1,5 +1,7 @@
 //! VD008: what is said to come before something stands behind it.
 
+mod words;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -20,7 +22,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(words::check),
 };
 
 /// One thing, a word of order, another thing.

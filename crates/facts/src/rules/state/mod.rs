@@ -16,6 +16,7 @@ use crate::{
     occurrences::Places,
 };
 
+mod evidence;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(evidence::check),
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
