@@ -1,5 +1,7 @@
 //! VD012: what is said to be returned, raised, caught, awaited or logged is not, but something else is done with it.
 
+mod keyword;
+
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
@@ -20,7 +22,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(keyword::check),
 };
 
 /// What is done with a thing.

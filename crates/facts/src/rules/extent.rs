@@ -1,5 +1,7 @@
 //! VD010: a change that is said to be of comments or layout only changes code.
 
+mod effects;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -16,7 +18,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(effects::check),
 };
 
 static ONLY: LazyLock<Regex> = LazyLock::new(|| {

@@ -21,6 +21,7 @@ mod order;
 mod pairing;
 mod phrase;
 mod place;
+mod relation;
 mod source;
 mod state;
 mod terms;
@@ -94,7 +95,7 @@ impl PartialEq for Rule {
 impl Eq for Rule {}
 
 /// All rules, in the order of their codes.
-pub static RULES: [&Rule; 15] = [
+pub static RULES: [&Rule; 16] = [
     &absent::NAME,
     &absent::NUMBER,
     &direction::RULE,
@@ -110,6 +111,7 @@ pub static RULES: [&Rule; 15] = [
     &pairing::RULE,
     &source::RULE,
     &definition::RULE,
+    &relation::RULE,
 ];
 
 /// A clause with all that a rule may ask.

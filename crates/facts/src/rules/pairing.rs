@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(check),
 };
 
 /// `A in X and B in Y`: for each word that joins, since "stored in" beside "converted to" pairs nothing.

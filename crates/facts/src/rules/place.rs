@@ -1,5 +1,7 @@
 //! VD011: what is said to be in one function is in another.
 
+mod changed;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -24,7 +26,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(changed::check),
 };
 
 static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::mention::{Mention, MentionKind};
 
+mod asked;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ pub static RULE: Rule = Rule {
     judges: true,
     precision: 0.9,
     check,
-    check_statement: None,
+    check_statement: Some(asked::check),
 };
 
 /// Sentences on how it was, on what could be, or on what the change itself does about it.
