@@ -30,7 +30,7 @@ pub static RULE: Rule = Rule {
     name: "condition",
     summary: "The text says under which condition something happens, and the lines have the opposite condition.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
     check_statement: Some(words::check),
 };

@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     name: "effect",
     summary: "The text says what is done with something, or what happens, and the lines do something else.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
     check_statement: Some(keyword::check),
 };

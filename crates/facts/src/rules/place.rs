@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     name: "place",
     summary: "The text says that something is in one function, and the lines have it in another only.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
     check_statement: Some(changed::check),
 };

@@ -29,7 +29,7 @@ pub static RULE: Rule = Rule {
     name: "state",
     summary: "The text says how it is now, still, no longer or was before, and the lines show the opposite.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
     check_statement: Some(evidence::check),
 };
