@@ -87,6 +87,11 @@ impl Judgement {
                     ruled.extend(scene.ruled());
                 }
             }
+            if matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Question) {
+                let kind = statement.kind;
+                let scene = Scene { change, clause: &whole, statement: &whole, kind, task, tree };
+                ruled.extend(scene.ruled_whole());
+            }
             ruled.sort_by_key(|ruled| (ruled.rule.code, ruled.span.start));
             let (n_words, words_found) = words_found(change, &whole);
             Judged {

@@ -18,6 +18,7 @@ pub mod code;
 pub mod edits;
 pub mod judge;
 pub mod language;
+pub mod lexicon;
 pub mod mention;
 pub mod occurrences;
 pub mod rules;

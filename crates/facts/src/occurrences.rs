@@ -216,7 +216,12 @@ impl Occurrences {
 
     /// Where a word stands as a part of a name, a string or a comment, whatever its inflection.
     pub fn word(&self, word: &str) -> Option<&Places> {
-        self.words.get(&veridiff_text::grounding::stem(word))
+        self.of_stem(&veridiff_text::grounding::stem(word))
+    }
+
+    /// The same by the word's stem; the stem of a stem may be another one.
+    pub fn of_stem(&self, stem: &str) -> Option<&Places> {
+        self.words.get(stem)
     }
 
     /// Whether the letters of a name stand in one of the change, whatever their case and the marks between them.

@@ -29,8 +29,9 @@ pub static NAME: Rule = Rule {
     name: "absent-name",
     summary: "The text speaks of a name, an option or a file that is not in the change.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check: |scene| absent(scene, |kind| matches!(kind, MentionKind::Name | MentionKind::Flag | MentionKind::File)),
+    check_statement: None,
 };
 
 /// Numbers.
@@ -39,8 +40,9 @@ pub static NUMBER: Rule = Rule {
     name: "absent-number",
     summary: "The text gives a number that is not in the change.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check: |scene| absent(scene, |kind| kind == MentionKind::Number),
+    check_statement: None,
 };
 
 /// Quoted code.
@@ -49,8 +51,9 @@ pub static CODE: Rule = Rule {
     name: "absent-code",
     summary: "The text quotes code that is not in the change.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check: |scene| absent(scene, |kind| kind == MentionKind::Snippet),
+    check_statement: None,
 };
 
 /// Smallest number whose absence says something: smaller ones count things.

@@ -3,6 +3,7 @@
 mod guard;
 mod inline;
 mod wording;
+mod words;
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -29,8 +30,9 @@ pub static RULE: Rule = Rule {
     name: "condition",
     summary: "The text says under which condition something happens, and the lines have the opposite condition.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(words::check),
 };
 
 fn check(scene: &Scene<'_>) -> Vec<Claimed> {

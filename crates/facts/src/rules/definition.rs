@@ -20,8 +20,9 @@ pub static RULE: Rule = Rule {
     name: "definition",
     summary: "The text says that a function, type or parameter is new or gone, and both sides of the change define it.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: None,
 };
 
 /// What is said to have come.

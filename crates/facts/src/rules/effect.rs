@@ -1,5 +1,7 @@
 //! VD012: what is said to be returned, raised, caught, awaited or logged is not, but something else is done with it.
 
+mod keyword;
+
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
@@ -18,8 +20,9 @@ pub static RULE: Rule = Rule {
     name: "effect",
     summary: "The text says what is done with something, or what happens, and the lines do something else.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(keyword::check),
 };
 
 /// What is done with a thing.

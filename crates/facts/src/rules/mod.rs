@@ -21,8 +21,10 @@ mod order;
 mod pairing;
 mod phrase;
 mod place;
+mod relation;
 mod source;
 mod state;
+mod terms;
 mod thing;
 #[cfg(test)]
 mod twins;
@@ -84,6 +86,8 @@ pub struct Rule {
     pub precision: f64,
     /// Reads one clause.
     pub check: fn(&Scene<'_>) -> Vec<Claimed>,
+    /// Reads a whole statement, questions among them; its scene has the statement in the place of the clause.
+    pub check_statement: Option<fn(&Scene<'_>) -> Vec<Claimed>>,
 }
 
 impl std::fmt::Debug for Rule {
@@ -101,7 +105,7 @@ impl PartialEq for Rule {
 impl Eq for Rule {}
 
 /// All rules, in the order of their codes.
-pub static RULES: [&Rule; 15] = [
+pub static RULES: [&Rule; 16] = [
     &absent::NAME,
     &absent::NUMBER,
     &direction::RULE,
@@ -117,6 +121,7 @@ pub static RULES: [&Rule; 15] = [
     &pairing::RULE,
     &source::RULE,
     &definition::RULE,
+    &relation::RULE,
 ];
 
 /// A clause with all that a rule may ask.
@@ -151,16 +156,26 @@ pub struct Claimed {
 impl Scene<'_> {
     /// What all rules find in the clause.
     pub fn ruled(&self) -> Vec<Ruled> {
-        let of_rule = |rule: &'static Rule| {
-            let ruled = move |claimed: Claimed| Ruled {
-                rule,
-                ruling: claimed.ruling,
-                span: self.clause.origin(claimed.part),
-                lines: claimed.lines,
-                message: claimed.message,
-            };
-            (rule.check)(self).into_iter().map(ruled)
+        RULES.into_iter().flat_map(|rule| self.by(rule, rule.check)).collect()
+    }
+
+    /// What the rules find that read whole statements.
+    pub fn ruled_whole(&self) -> Vec<Ruled> {
+        RULES
+            .into_iter()
+            .filter_map(|rule| Some((rule, rule.check_statement?)))
+            .flat_map(|(rule, check)| self.by(rule, check))
+            .collect()
+    }
+
+    fn by(&self, rule: &'static Rule, check: fn(&Scene<'_>) -> Vec<Claimed>) -> impl Iterator<Item = Ruled> {
+        let ruled = move |claimed: Claimed| Ruled {
+            rule,
+            ruling: claimed.ruling,
+            span: self.clause.origin(claimed.part),
+            lines: claimed.lines,
+            message: claimed.message,
         };
-        RULES.into_iter().flat_map(of_rule).collect()
+        check(self).into_iter().map(ruled)
     }
 }

@@ -1,5 +1,7 @@
 //! VD008: what is said to come before something stands behind it.
 
+mod words;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -18,8 +20,9 @@ pub static RULE: Rule = Rule {
     name: "order",
     summary: "The text says that one thing comes before another, and on the new side it comes behind.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(words::check),
 };
 
 /// One thing, a word of order, another thing.

@@ -22,8 +22,9 @@ pub static RULE: Rule = Rule {
     name: "pairing",
     summary: "The text says of two things with two others which belong together, and the lines have them the other way round.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(check),
 };
 
 /// `A in X and B in Y`: for each word that joins, since "stored in" beside "converted to" pairs nothing.

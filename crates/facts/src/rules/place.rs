@@ -1,5 +1,7 @@
 //! VD011: what is said to be in one function is in another.
 
+mod changed;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -22,8 +24,9 @@ pub static RULE: Rule = Rule {
     name: "place",
     summary: "The text says that something is in one function, and the lines have it in another only.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(changed::check),
 };
 
 static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {

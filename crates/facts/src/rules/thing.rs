@@ -111,7 +111,7 @@ impl<'c> Thing<'c> {
         for (word, is_telling) in
             self.words.iter().map(|word| (word, true)).chain(self.common.iter().map(|word| (word, false)))
         {
-            for line in scene.change.occurrences.word(word).map(side).unwrap_or_default() {
+            for line in scene.change.occurrences.of_stem(word).map(side).unwrap_or_default() {
                 let code = scene.change.code(line);
                 let is_head = !of_text && (is_import(code) || function_name(code).is_some());
                 if scene.change.diff.lines()[line].kind != LineKind::Header && !is_head {

@@ -23,3 +23,19 @@ pub fn tell_apart(rule: &Rule, diff: &str, rows: &[(&str, &str)]) {
         assert_eq!(worst(rule, diff, false_text), Some(Ruling::Contradicted), "false: {false_text}");
     }
 }
+
+/// The worst that a rule finds in a text read as it is outside of tests, questions among its statements.
+pub fn worst_of_text(rule: &Rule, diff: &str, text: &str, task: Task) -> Option<Ruling> {
+    let diff = Diff::parse(diff).expect("a diff");
+    let judgement = crate::judge::Judgement::of(&diff, text, task);
+    judgement.rulings().filter(|ruled| ruled.rule == rule).map(|ruled| ruled.ruling).max()
+}
+
+/// Shows of texts of a task that the first of each row is not contradicted and that the second one is.
+pub fn texts_apart(rule: &Rule, task: Task, diff: &str, rows: &[(&str, &str)]) {
+    for (true_text, false_text) in rows {
+        let of = |text| worst_of_text(rule, diff, text, task);
+        assert_ne!(of(true_text), Some(Ruling::Contradicted), "true: {true_text}");
+        assert_eq!(of(false_text), Some(Ruling::Contradicted), "false: {false_text}");
+    }
+}

@@ -1,6 +1,10 @@
 //! VD006: what is said to have a value has another.
 
 mod compare;
+mod defaults;
+mod growth;
+mod numbers;
+mod strings;
 mod wording;
 
 use std::ops::Range;
@@ -25,8 +29,11 @@ pub static RULE: Rule = Rule {
     name: "value",
     summary: "The text gives a value of something, and the lines give it another.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(|scene| {
+        [numbers::check(scene), defaults::check(scene), growth::check(scene), strings::check(scene)].concat()
+    }),
 };
 
 /// Which side a sentence speaks of.

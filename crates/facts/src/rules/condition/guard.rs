@@ -54,7 +54,7 @@ const NOTHING: [&str; 10] =
 const SOMETHING: [&str; 7] = ["is_some", "is_ok", "isPresent", "isDefined", "isSet", "any", "exists"];
 
 /// The parts of a condition joined by `and` or `or`, and which of both; `None` where it has both.
-fn atoms(code: &str) -> Option<(Vec<&str>, Option<bool>)> {
+pub(super) fn atoms(code: &str) -> Option<(Vec<&str>, Option<bool>)> {
     let (and, or) = (code.contains("&&") || code.contains(" and "), code.contains("||") || code.contains(" or "));
     let split = |marks: [&'static str; 2]| code.split(marks[0]).flat_map(move |part| part.split(marks[1])).collect();
     match (and, or) {
@@ -223,7 +223,9 @@ fn atom_says(code: &str, subject: &Subject<'_>, claimed: &Said<'_>) -> Option<bo
         }
         Said::Same(other, claim) => {
             atom.has(other).then_some(())?;
-            equal? == *claim
+            // what is strictly more or less is not the same
+            let is_apart = operator.starts_with(['<', '>']) && !operator[1..].trim_start().starts_with(['=', '<', '>']);
+            equal.or(is_apart.then_some(false))? == *claim
         }
         Said::More(other, claim) => {
             atom.has(other).then_some(())?;

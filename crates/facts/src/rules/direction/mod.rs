@@ -3,7 +3,9 @@
 use super::{Claimed, Rule, Ruling, Scene, phrase::is_denied, phrase::readings};
 use veridiff_text::{sample::Task, statements::StatementKind};
 
+mod contrast;
 mod patterns;
+mod polarity;
 mod single;
 mod swap;
 #[cfg(test)]
@@ -19,8 +21,9 @@ pub static RULE: Rule = Rule {
     name: "direction",
     summary: "The text says that something was added, removed or replaced, and the lines show the opposite.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene)].concat()),
 };
 
 /// What the change says of a claim, with the lines and the words for it.

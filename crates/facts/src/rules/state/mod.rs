@@ -16,6 +16,7 @@ use crate::{
     occurrences::Places,
 };
 
+mod evidence;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -28,12 +29,13 @@ pub static RULE: Rule = Rule {
     name: "state",
     summary: "The text says how it is now, still, no longer or was before, and the lines show the opposite.",
     judges: true,
-    precision: 0.9,
+    precision: 0.87,
     check,
+    check_statement: Some(evidence::check),
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
-static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"\b(?:outside|elsewhere|other (?:code|places|files|parts|callers|users)|callers?|anyone|anybody|whoever|clients?|downstream|code that|those (?:that|who))\b",
     )

@@ -20,6 +20,9 @@ pub static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         ),
         pattern(r"(@\d+)[^@;.]{0,40}, (?:which )?default(?:s|ing) to (?:the (?:value|string) )?(@\d+)"),
         pattern(r"\bdefaults? OBJ to (@\d+)"),
+        pattern(
+            r"(@\d+)(?: [a-z]+)? (?:starts?|begins?|starts? out|is created|comes) (?:out )?(?:as|at|with) (?:an? )?(?:plain |simple |value of )?(@\d+)",
+        ),
         pattern(&format!(r"(@\d+)(?: (?:{kind}|timeout|limit))?{is} (@\d+)")),
         pattern(&format!(
             r"\b(?:sets?|setting|assigns?|initiali[sz]es?|bumps?|raises?|lowers?|increases?|decreases?|reduces?|changes?|updates?|hard-?codes?|defines?|fix(?:es)?|limits?|caps?) OBJ(?: (?:{kind})| [a-z]+ type)? (?:to|as|at|with) (?:be |the string |the value )?(@\d+)"
@@ -77,6 +80,8 @@ pub static SWITCHED: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     vec![
         ("true", pattern(&format!(r"\b(?:enables?|turns? on|activates?) OBJ{end}"))),
         ("false", pattern(&format!(r"\b(?:disables?|turns? off|deactivates?) OBJ{end}"))),
+        ("true", pattern(r"\b(?:turns?|turned|switch(?:es)?) OBJ on\b")),
+        ("false", pattern(r"\b(?:turns?|turned|switch(?:es)?) OBJ off\b")),
         ("true", pattern(&format!(r"{is}(?:enabled|on|turned on|activated)(?: by default)?(?:[.,;]|$)"))),
         ("false", pattern(&format!(r"{is}(?:disabled|off|turned off|deactivated)(?: by default)?(?:[.,;]|$)"))),
     ]

@@ -1,0 +1,253 @@
+//! What is asked for or said to be missing in words, and stands on an added line.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+use veridiff_text::{
+    diff::LineKind,
+    grounding::{is_stop, stem},
+};
+
+use crate::{
+    blocks::Blocks,
+    mention::MentionKind,
+    occurrences::stems,
+    rules::{
+        Claimed, Ruling, Scene,
+        phrase::pattern,
+        terms::{Side, Term, Weight, terms},
+        thing::is_comment,
+    },
+};
+
+/// What would make the words wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum If {
+    /// It stands on an added line.
+    Added,
+    /// It is said to be left as it is, and stands on added lines alone.
+    Touched,
+    /// It stands on removed lines alone.
+    Removed,
+    /// An added line does it: a verb and a thing.
+    Done,
+    /// The same, the thing before the verb.
+    Undone,
+    /// A condition of an added line speaks of it.
+    Checked,
+}
+
+const NP: &str = r"([^,;:()?]{2,60}?)";
+const END: &str = r"(?: (?:to|from|in|into|for|on|at|when|if|so|that|which|and|or|with|without|by|as|before|after|because|here|there|too|also|instead|rather|next)\b|[,.;:()?!]|$)";
+
+static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
+    let form = |case, text: String| (case, pattern(&text));
+    let asks = "(?:please|could you|can you|can we|could we|we should|you should|it should|would be (?:good|nice|great|better) to|need to|needs to|consider|should we|let's|don't forget to|remember to|how about|why not)";
+    let add = "(?:add|adding|include|including|list|listing|mention|pass|define|declare|export|register|append)";
+    let added =
+        "(?:added|included|listed|passed(?: along)?|defined|declared|documented|mentioned|exported|registered|set)";
+    let change = "(?:changed|renamed|replaced|removed|dropped|touched|updated|converted|adapted)";
+    vec![
+        form(
+            If::Added,
+            format!(r"\b(?:can|could|should|shouldn't|couldn't|can't) (?:the |an? )?{NP} (?:also )?be {added}\b"),
+        ),
+        form(If::Added, format!(r"\b{asks} (?:also )?{add} {NP}{END}")),
+        form(If::Added, format!(r"\b{asks} (?:also )?(?:check|compare|handle|cover|set|test) {NP} (?:too|as well)\b")),
+        form(
+            If::Added,
+            format!(
+                r"(?:^|[,;:.] |\bbut |\band |\bas ){NP} (?:isn't|aren't|is not|are not|is never) (?:listed|included|mentioned|added|passed|registered|imported|defined|set|in there|there)\b"
+            ),
+        ),
+        form(If::Done, format!(r"\b{asks} (?:also |explicitly |first )?([a-z]{{3,}}) {NP}{END}")),
+        form(
+            If::Done,
+            format!(
+                r"\b(?:doesn't|does not|never|don't|do not|forgets? to|fails? to)(?: actually| even| ever| explicitly)? ([a-z]{{3,}}) {NP}{END}"
+            ),
+        ),
+        form(
+            If::Undone,
+            format!(
+                r"(?:^|[,;:.] |\bbut |\band |\bas |\bthat ){NP} (?:isn't|aren't|is not|are not|is never|are never|never gets|doesn't get|hasn't been)(?: actually| ever| even)? ([a-z]{{3,}}(?:ed|en|t|own))\b"
+            ),
+        ),
+        form(If::Touched, format!(r"\b(?:leaves|leaving|left) {NP} (?:alone|untouched|unchanged|as is|as it is)\b")),
+        form(If::Removed, format!(r"\b(?:can|could|should|shouldn't|couldn't|can't) {NP} (?:also )?be {change}\b")),
+        form(
+            If::Checked,
+            format!(
+                r"\b(?:an?|the|any|some|no|missing|without) {NP} (?:check|guard|test)(?: (?:is missing|should go|is needed|should be added|would be|belongs|is lacking|here|missing|added)\b|[.;?]|$)"
+            ),
+        ),
+        form(
+            If::Checked,
+            format!(
+                r"\b(?:maybe|please|could you|can you|better|rather|should)(?: [a-z]+)? only (?:[a-z]+ ){{1,3}}(?:if|when) {NP} (?:is|are) (?:set|given|present|defined|there|non-empty|not empty|available|not null|not none)"
+            ),
+        ),
+    ]
+});
+
+/// Sentences that ask for a word or a doubt about what is there.
+static OPEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:instead|rather than|not to|another|more|other|again|separately|also an?|similar|was|were|before this|previously|used to|remov\w+ (?:the|this|that|it)|different)\b",
+    )
+});
+
+/// What the statement asks for or misses.
+pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+    let skeleton = &scene.clause.skeleton;
+    if scene.task == veridiff_text::sample::Task::Commit {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (case, pattern) in CLAIMS.iter() {
+        for captures in pattern.captures_iter(skeleton) {
+            let whole = captures.get(0).expect("the whole");
+            let group = |n: usize| captures.get(n).map_or("", |found| found.as_str());
+            let thing = match case {
+                If::Done => format!("{} {}", group(1), group(2)),
+                If::Undone => format!("{} {}", group(2), group(1)),
+                _ => group(1).to_owned(),
+            };
+            if !OPEN.is_match(whole.as_str()) {
+                found.extend(judge(scene, *case, &thing, whole.range()));
+            }
+        }
+    }
+    found.truncate(1);
+    found
+}
+
+fn judge(scene: &Scene<'_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
+    if matches!(case, If::Done | If::Undone) {
+        let (verb, thing) = thing.split_once(' ')?;
+        return done(scene, verb, thing, part);
+    }
+    let mut all = terms(scene, thing);
+    all.retain(|term| term.weight > Weight::Common || term.mention.is_some());
+    // a word that the change does not have is what is asked for
+    if all.is_empty()
+        || all.iter().any(|term| term.places.is_empty() || term.mention.is_some_and(|m| m.kind == MentionKind::Number))
+    {
+        return None;
+    }
+    let is_named = all.iter().any(|term| term.weight == Weight::Name);
+    let contradicted =
+        |lines: Vec<usize>, message: String| Some(Claimed { ruling: Ruling::Contradicted, part, lines, message });
+    let name = all.iter().map(|term| term.key.as_str()).collect::<Vec<_>>().join(" ");
+    match case {
+        If::Added => {
+            let is_new = all.iter().any(|term| term.side() == Side::New);
+            let line = added_line(scene, &all)
+                .filter(|_| is_new && (is_named || all.len() > 1 || all.iter().all(|term| term.is_exact(scene))))?;
+            contradicted(vec![line], format!("{name} is on an added line"))
+        }
+        If::Touched => {
+            let line =
+                added_line(scene, &all).filter(|_| is_named && all.iter().all(|term| term.side() == Side::New))?;
+            contradicted(vec![line], format!("{name} is on an added line"))
+        }
+        If::Removed => {
+            let [term] = &all[..] else { return None };
+            let is_gone = term.side() == Side::Old && term.weight == Weight::Name;
+            if is_gone {
+                contradicted(term.places.removed.clone(), format!("{name} is on removed lines alone"))
+            } else {
+                None
+            }
+        }
+        If::Done | If::Undone => None,
+        If::Checked => {
+            let line = checked(scene, &all)?;
+            contradicted(vec![line], format!("{name} is checked"))
+        }
+    }
+}
+
+/// Whether an added line does to a thing what is said not to be done, by a verb that code has.
+fn done(scene: &Scene<'_>, verb: &str, thing: &str, part: Range<usize>) -> Option<Claimed> {
+    const VAGUE: [&str; 30] = [
+        "add", "use", "make", "have", "need", "get", "put", "let", "move", "rename", "remove", "replace", "change",
+        "keep", "fix", "update", "write", "document", "test", "drop", "delete", "extract", "split", "explain",
+        "mention", "say", "include", "avoid", "revert", "give",
+    ];
+    let root = stem(verb);
+    if VAGUE.iter().any(|word| stem(word) == root) || is_stop(verb) {
+        return None;
+    }
+    let mut all = terms(scene, thing);
+    all.retain(|term| term.weight > Weight::Common || term.mention.is_some());
+    let of_verb = scene.change.occurrences.of_stem(&root)?;
+    if all.is_empty() || all.iter().any(|term| term.places.is_empty()) || of_verb.added.is_empty() {
+        return None;
+    }
+    let has_all = |line: &&usize| {
+        let code = scene.change.code(**line);
+        all.iter().all(|term| term.places.added.contains(line))
+            && !is_comment(code)
+            && crate::blocks::function_name(code).is_none()
+    };
+    let line = *of_verb.added.iter().find(has_all)?;
+    let is_new = all.iter().any(|term| term.side() == Side::New) || of_verb.only_added();
+    let message = format!("an added line does {root} it");
+    is_new.then(|| Claimed { ruling: Ruling::Contradicted, part, lines: vec![line], message })
+}
+
+/// An added line of code that has all terms.
+fn added_line(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
+    let (first, others) = all.split_first()?;
+    let has_all = |line: &&usize| {
+        others.iter().all(|term| term.places.added.contains(line)) && !is_comment(scene.change.code(**line))
+    };
+    first.places.added.iter().find(has_all).copied()
+}
+
+/// An added condition that has all terms: of a block, or of an expression on a line.
+fn checked(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
+    let says = |code: &str| {
+        let parts = stems(code);
+        all.iter().all(|term| match term.mention {
+            Some(mention) => code.contains(mention.last()),
+            None => parts.contains(&term.key) || (term.key == "nil" && code.contains("nil")),
+        })
+    };
+    let is_added = |line: usize| scene.change.diff.lines()[line].kind == LineKind::Added;
+    let guards = Blocks::new_side(scene.change.diff).conditions();
+    let guard = guards.iter().find(|guard| is_added(guard.line) && says(&guard.condition)).map(|guard| guard.line);
+    guard.or_else(|| {
+        let lines = (0..scene.change.diff.lines().len()).filter(|&line| is_added(line));
+        lines
+            .into_iter()
+            .find(|&line| scene.change.code(line).split_once(" ? ").is_some_and(|(before, _)| says(before)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use veridiff_text::sample::Task;
+
+    use crate::rules::already::RULE;
+    use crate::rules::twins::texts_apart;
+
+    const PHP: &str = "--- a/Upload.php\n+++ b/Upload.php\n@@ @@\n class Upload {\n   function store($file) {\n+    if (!$this->isAllowedType($file)) {\n+      return false;\n+    }\n+    $log->info('stored', ['checksum' => sha1($file)]);\n+    fclose($handle);\n-    $this->keepOriginal($file);\n     return true;\n   }\n }\n";
+
+    #[test]
+    fn what_is_asked_for_in_words_and_there_is_told_apart() {
+        texts_apart(
+            &RULE,
+            Task::Review,
+            PHP,
+            &[
+                ("Could the uploader be added to the log?", "Could the checksum be added to the log?"),
+                ("Please close the socket as well.", "Please log the checksum as well."),
+                ("A test of `isAllowedType` would be good.", "An `isAllowedType` check is needed here."),
+                ("The size isn't passed to the log.", "The checksum isn't included in the log."),
+                ("Can `store` be renamed?", "Can `keepOriginal` be removed as well?"),
+            ],
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! Something described in words that is said to come, to go or to stay, and whose lines all say otherwise.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+use veridiff_text::{diff::LineKind, statements::StatementKind};
+
+use super::single::takes_away;
+use crate::{
+    lexicon::presupposed,
+    mention::MentionKind,
+    occurrences::Places,
+    rules::{
+        Claimed, Ruling, Scene,
+        phrase::{is_denied, pattern},
+        state::ELSEWHERE,
+        terms::{Side, Term, Weight, best_lines, terms},
+        thing::is_comment,
+    },
+};
+
+/// What is said of a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Comes,
+    Goes,
+    Stays,
+    /// It was so before.
+    Was,
+}
+
+const THING: &str = r"((?:the |an? |any |all |its |our |some |new |old |unused )*[a-z@][^,;:()]{2,60}?)";
+const END: &str = r"(?: (?:to|from|in|into|for|on|onto|at|when|if|so|that|which|and|or|with|without|by|as|before|after|because|while|whereas|but|until|here|now|again|too|out|between|during|via|using|just|is|are|was|were)\b|[,.;:()?!]|$)";
+const IS: &str = r"(?:is|are|was|were|gets?|got|being|has been|have been)(?: being| now| newly| also| thus)*";
+
+static CLAIMS: LazyLock<Vec<(Way, Regex)>> = LazyLock::new(|| {
+    let comes = "(?:adds?|added|adding|introduc(?:es?|ed|ing)|inserts?|inserted|inserting|gains?|gained|picks? up|restores?|restored|restoring|brings? back|puts? back|reinstates?|re-?adds?|gets? an?|now has|now have)";
+    let goes = "(?:removes?|removed|removing|deletes?|deleted|deleting|drops?|dropped|dropping|loses?|lost|losing|strips?|gets? rid of|got rid of|ditch(?:es)?|takes? out|eliminates?|no longer has|no longer have)";
+    let came = "(?:added|introduced|inserted|restored|reinstated|brought back|put back)";
+    let went = "(?:removed|dropped|deleted|gone|taken out|stripped|eliminated)";
+    let stays = "(?:stays?|remains?|is kept|are kept|is retained|is left in|is left alone|is still (?:there|here|in))";
+    vec![
+        (Way::Comes, pattern(&format!(r"\b{comes} {THING}{END}"))),
+        (Way::Goes, pattern(&format!(r"\b{goes} {THING}{END}"))),
+        (Way::Comes, pattern(&format!(r"{THING} {IS} {came}\b"))),
+        (Way::Goes, pattern(&format!(r"{THING} {IS} {went}\b"))),
+        (Way::Comes, pattern(&format!(r"\bwhy (?:is|are|was|were) {THING} (?:being )?{came}\b"))),
+        (Way::Goes, pattern(&format!(r"\bwhy (?:is|are|was|were) {THING} (?:being )?{went}\b"))),
+        (
+            Way::Goes,
+            pattern(&format!(
+                r"{THING}(?:\([^()]{{0,20}}\))? (?:goes away|go away|went away|disappears?|vanish(?:es)?)\b"
+            )),
+        ),
+        (
+            Way::Comes,
+            pattern(&format!(
+                r"\b(?:now|from now on|starts?|begins?)(?: also| only| just)? [a-z]{{3,}}(?:s|ing)? {THING}{END}"
+            )),
+        ),
+        (
+            Way::Goes,
+            pattern(&format!(
+                r"\b(?:no longer|stops?|stopped|ceases? to|does not|doesn't) [a-z]{{3,}} {THING} (?:any ?more|any longer)\b"
+            )),
+        ),
+        (Way::Comes, pattern(&format!(r"\bonly (?:in|for|with|on|under|if|when) {THING}{END}"))),
+        (Way::Goes, pattern(&format!(r"\b(?:no longer|stops?|stopped|ceases? to) [a-z]{{3,}} {THING}{END}"))),
+        (
+            Way::Stays,
+            pattern(&format!(r"\b(?:still|keeps?|continues? to|kept)(?: on)? [a-z]{{3,}}(?:s|ing)? {THING}{END}")),
+        ),
+        (
+            Way::Was,
+            pattern(&format!(
+                r"\b(?:previously|formerly|until now|so far|(?:it|this|that|code|which|we) used to|the old code|originally)(?: [a-z]{{2,}}){{0,2}} {THING}{END}"
+            )),
+        ),
+        (Way::Stays, pattern(&format!(r"{THING} {stays}\b"))),
+        (Way::Goes, pattern(&format!(r"{THING} (?:one )?goes(?:[,.;]|$)"))),
+    ]
+});
+
+/// Sentences on what should be or could be.
+static OPEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:should|could|would|may|might|must|consider|please|suggest|recommend|if we|can we|can you|let's|unless|whether|want|wants|needs? to|instead|rather)\b",
+    )
+});
+
+/// What the whole statement says of things.
+pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
+        return Vec::new();
+    };
+    if scene.kind == StatementKind::Request || OPEN.is_match(said) || ELSEWHERE.is_match(said) {
+        return Vec::new();
+    }
+    let mut found: Vec<Claimed> = Vec::new();
+    for (way, pattern) in CLAIMS.iter() {
+        for captures in pattern.captures_iter(said) {
+            let (whole, thing) = (captures.get(0).expect("the whole"), captures.get(1).expect("the thing"));
+            if !is_denied(&said[..whole.start()]) && !is_denied(&format!("{} ", thing.as_str())) {
+                found.extend(judge(scene, *way, thing.as_str(), thing.range()));
+            }
+        }
+    }
+    found.truncate(1);
+    found
+}
+
+fn judge(scene: &Scene<'_>, way: Way, thing: &str, part: Range<usize>) -> Option<Claimed> {
+    const PREPOSITIONS: [&str; 18] = [
+        "when", "if", "once", "early", "that", "because", "so", "as", "after", "before", "in", "from", "to", "for",
+        "on", "at", "by", "with",
+    ];
+    if thing.trim_start().split(' ').next().is_some_and(|word| PREPOSITIONS.contains(&word)) {
+        return None;
+    }
+    // the thing is what stands last: "for `a` the check of `b`"
+    let cut = [" of the ", " the ", " a ", " an "].iter().filter_map(|mark| thing.rfind(mark)).max();
+    let thing = cut.filter(|_| way == Way::Stays || way == Way::Goes).map_or(thing, |at| &thing[at..]);
+    let terms = terms(scene, thing);
+    let (wrong, right) = if matches!(way, Way::Goes | Way::Was) {
+        (Side::New, [Side::Old, Side::Went])
+    } else {
+        (Side::Old, [Side::New, Side::Came])
+    };
+    if terms.iter().any(|term| right.contains(&term.side()) && (term.weight == Weight::Name || term.side() == right[0]))
+    {
+        return None;
+    }
+    if let (Way::Goes, [term]) = (way, &terms[..])
+        && is_untouched(scene, term)
+    {
+        let message = format!("no line with `{}` is removed", term.key);
+        return Some(Claimed { ruling: Ruling::Contradicted, part, lines: term.places.context.clone(), message });
+    }
+    let against: Vec<&Term<'_>> =
+        terms.iter().filter(|term| term.side() == wrong && term.weight > Weight::Common).collect();
+    let is_named = against
+        .iter()
+        .any(|term| term.weight == Weight::Name && !term.mention.is_some_and(crate::mention::Mention::is_literal));
+    let all_old = terms.len() >= 2 && terms.iter().all(|term| term.side() == wrong);
+    let is_enough = is_named
+        || against.len() >= 2
+        || (all_old && !against.is_empty())
+        || (way == Way::Stays && against.iter().any(|term| term.is_exact(scene)));
+    if !is_enough {
+        return None;
+    }
+    let side: [fn(&Places) -> Vec<usize>; 2] = [|places| places.added.clone(), |places| places.removed.clone()];
+    let (of_wrong, of_right) =
+        if matches!(way, Way::Goes | Way::Was) { (side[0], side[1]) } else { (side[1], side[0]) };
+    let lines = best_lines(&terms, of_wrong, 0.5);
+    if lines.is_empty()
+        || !best_lines(&terms, of_right, 0.5).is_empty()
+        || (way == Way::Goes && takes_away(scene, &lines))
+    {
+        return None;
+    }
+    let message = match way {
+        Way::Goes | Way::Was => "its lines are added, none is removed",
+        _ => "its lines are removed, none is added",
+    };
+    Some(Claimed { ruling: Ruling::Contradicted, part, lines, message: message.to_owned() })
+}
+
+/// Whether a thing that is named stands on unchanged lines of code alone.
+fn is_untouched(scene: &Scene<'_>, term: &Term<'_>) -> bool {
+    let places = &term.places;
+    let is_code = |line: &usize| {
+        let code = scene.change.code(*line);
+        scene.change.diff.lines()[*line].kind == LineKind::Context && !is_comment(code)
+    };
+    let is_name = term.mention.is_some_and(|mention| mention.kind == MentionKind::Name);
+    is_name
+        && places.added.is_empty()
+        && places.removed.is_empty()
+        && places.files.is_empty()
+        && places.context.iter().any(is_code)
+        && !takes_away(scene, &places.context)
+}
+
+#[cfg(test)]
+mod tests {
+    use veridiff_text::sample::Task;
+
+    use crate::rules::direction::RULE;
+    use crate::rules::twins::texts_apart;
+
+    const GO: &str = "--- a/serve.go\n+++ b/serve.go\n@@ @@\n func serve(addr string) {\n-\t// Copyright banner of Example Industries\n-\tlegacyBanner(addr)\n-\tif debugMode {\n-\t\tprintVerboseTrace(addr)\n-\t}\n+\trateLimiter := newTokenBucket(addr)\n+\trateLimiter.Start()\n \tkeepAlive(addr)\n }\n";
+
+    #[test]
+    fn what_comes_and_goes_in_words_is_told_apart() {
+        texts_apart(
+            &RULE,
+            Task::Review,
+            GO,
+            &[
+                ("Why is the verbose trace gone?", "Why is the verbose trace being added?"),
+                ("Why does the legacy banner go away?", "Why does this function get a legacy banner?"),
+                ("It now starts a token bucket, is that wanted?", "The token bucket has been removed, is that wanted?"),
+                ("It no longer prints the verbose trace.", "It still prints the verbose trace."),
+                ("Why does `legacyBanner` go away?", "Why does `keepAlive` go away?"),
+            ],
+        );
+    }
+}
