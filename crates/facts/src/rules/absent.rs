@@ -136,7 +136,10 @@ fn is_elsewhere(scene: &Scene<'_>, mention: &Mention, at: usize) -> bool {
         MentionKind::Flag => !mention.is_marked,
         MentionKind::Name => {
             // an object before the name is how people write, not what the code calls it
-            let is_path = mention.pieces().len() > 1 && scene.change.occurrences.name(mention.last()).is_some();
+            // `time.time` is not there because `time` is
+            let is_path = mention.pieces().len() > 1
+                && mention.pieces().first() != Some(&mention.last())
+                && scene.change.occurrences.name(mention.last()).is_some();
             let is_quoted = scene.clause.text[mention.outer.clone()].starts_with(['"', '\'', '“', '‘']);
             let is_word = mention.code.chars().all(|c| c.is_lowercase());
             is_path || (is_quoted && is_word) || (!mention.is_marked && is_loose(scene, mention))

@@ -67,6 +67,10 @@ pub(super) fn word_at(text: &str, tokens: &[Token], i: usize) -> Option<String> 
 
 /// Whether a clause with a verb of its own begins at token `from`.
 fn has_verb(text: &str, tokens: &[Token], from: usize) -> bool {
+    // `it is accepted but ignored`: a participle that shares the verb before
+    if is_past(text, tokens, from) && !has_object(text, tokens, from + 1) {
+        return false;
+    }
     for (n, token) in tokens[from..].iter().take(REACH).enumerate() {
         if matches!(token.kind, TokenKind::Sign(',' | ';' | ':')) {
             // `and, if it is there, deletes it`
@@ -172,6 +176,7 @@ mod tests {
             ["The default of `a` is 3 pages,", "which is too few."]
         );
         assert_eq!(read("Adds a lock and removes the queue"), ["Adds a lock", "and removes the queue"]);
+        assert_eq!(read("Added a lock and removed the queue"), ["Added a lock", "and removed the queue"]);
         assert_eq!(
             read("Add `a`, and remove `b` because it is old, so `c` wins, but slowly"),
             ["Add `a`,", "and remove `b`", "because it is old,", "so `c` wins, but slowly"]
@@ -191,6 +196,8 @@ mod tests {
             "The lock (which is new, and is held) works",
             "`a` and `b` are gone",
             "It works so that it is seen",
+            "`ttl` is accepted but ignored.",
+            "The lock was added and removed again",
         ] {
             assert_eq!(read(whole), [whole]);
         }
