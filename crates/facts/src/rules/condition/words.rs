@@ -163,21 +163,7 @@ fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Range<
     if n_not > 1 + usize::from(is_double) || n_denied > 1 {
         return None;
     }
-    let bare = NOT.replace_all(&condition, " ");
-    let mut subject = terms(scene, &bare);
-    subject.retain(|term| !HOLDS.contains(&term.key.as_str()));
-    // what it is said to be is not in the change by these words
-    let complement = bare.rsplit_once(" is ").map_or("", |(_, behind)| behind);
-    if subject.iter().any(|term| term.places.is_empty() && complement.contains(&term.key)) {
-        return None;
-    }
-    subject.retain(is_subject);
-    if subject.iter().any(|term| term.weight > Weight::Common) {
-        subject.retain(|term| term.weight > Weight::Common);
-    }
-    if subject.is_empty() {
-        return None;
-    }
+    let subject = subject_of(scene, &condition)?;
     let own = |term: &Term<'_>| subject.iter().any(|other| other.key == term.key);
     let action: Vec<Term<'_>> = terms(scene, claim.action).into_iter().filter(|term| !own(term)).collect();
     let conditions: Vec<usize> = blocks.conditions().iter().map(|guard| guard.line).collect();
@@ -212,6 +198,23 @@ fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Range<
         .find(|guard| speaks(guard) && lines.iter().all(|&line| blocks.is_beside(guard.line, line)))?;
     let is_free = lines.iter().all(|&line| !blocks.guards(line).iter().any(speaks));
     if is_free { contradicted(vec![lines[0], beside.line], format!("it does not depend on {name}")) } else { None }
+}
+
+/// What a condition is about; none where the change does not have it, or not what it is said to be.
+fn subject_of<'c>(scene: &'c Scene<'_>, condition: &str) -> Option<Vec<Term<'c>>> {
+    let bare = NOT.replace_all(condition, " ");
+    let mut subject = terms(scene, &bare);
+    subject.retain(|term| !HOLDS.contains(&term.key.as_str()));
+    // what it is said to be is not in the change by these words
+    let complement = bare.rsplit_once(" is ").map_or("", |(_, behind)| behind);
+    if subject.iter().any(|term| term.places.is_empty() && complement.contains(&term.key)) {
+        return None;
+    }
+    subject.retain(is_subject);
+    if subject.iter().any(|term| term.weight > Weight::Common) {
+        subject.retain(|term| term.weight > Weight::Common);
+    }
+    (!subject.is_empty()).then_some(subject)
 }
 
 /// A condition with the constants of code as words; none where it compares with a number.

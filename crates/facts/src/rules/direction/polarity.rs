@@ -8,7 +8,7 @@ use veridiff_text::{diff::LineKind, statements::StatementKind};
 use super::single::takes_away;
 use crate::{
     lexicon::presupposed,
-    mention::MentionKind,
+    mention::{Mention, MentionKind},
     occurrences::Places,
     rules::{
         Claimed, Ruling, Scene,
@@ -109,11 +109,30 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
+/// Words with which no thing begins.
+const PREPOSITIONS: [&str; 18] = [
+    "when", "if", "once", "early", "that", "because", "so", "as", "after", "before", "in", "from", "to", "for", "on",
+    "at", "by", "with",
+];
+
+impl Way {
+    /// The side that speaks against it.
+    fn wrong(self) -> Side {
+        if matches!(self, Way::Goes | Way::Was) { Side::New } else { Side::Old }
+    }
+
+    /// Whether a term stands where it should.
+    fn agrees(self, term: &Term<'_>) -> bool {
+        let (alone, mostly) = if self.wrong() == Side::New { (Side::Old, Side::Went) } else { (Side::New, Side::Came) };
+        // a word is on many lines by chance
+        term.side() == alone || (term.side() == mostly && term.weight == Weight::Name)
+    }
+}
+
+/// Takes the lines of one side.
+type LinesOf = fn(&Places) -> Vec<usize>;
+
 fn judge(scene: &Scene<'_>, way: Way, thing: &str, part: Range<usize>) -> Option<Claimed> {
-    const PREPOSITIONS: [&str; 18] = [
-        "when", "if", "once", "early", "that", "because", "so", "as", "after", "before", "in", "from", "to", "for",
-        "on", "at", "by", "with",
-    ];
     if thing.trim_start().split(' ').next().is_some_and(|word| PREPOSITIONS.contains(&word)) {
         return None;
     }
@@ -121,49 +140,44 @@ fn judge(scene: &Scene<'_>, way: Way, thing: &str, part: Range<usize>) -> Option
     let cut = [" of the ", " the ", " a ", " an "].iter().filter_map(|mark| thing.rfind(mark)).max();
     let thing = cut.filter(|_| way == Way::Stays || way == Way::Goes).map_or(thing, |at| &thing[at..]);
     let terms = terms(scene, thing);
-    let (wrong, right) = if matches!(way, Way::Goes | Way::Was) {
-        (Side::New, [Side::Old, Side::Went])
-    } else {
-        (Side::Old, [Side::New, Side::Came])
-    };
-    if terms.iter().any(|term| right.contains(&term.side()) && (term.weight == Weight::Name || term.side() == right[0]))
-    {
+    if terms.iter().any(|term| way.agrees(term)) {
         return None;
     }
+    let claimed = |lines, message| Some(Claimed { ruling: Ruling::Contradicted, part, lines, message });
     if let (Way::Goes, [term]) = (way, &terms[..])
         && is_untouched(scene, term)
     {
-        let message = format!("no line with `{}` is removed", term.key);
-        return Some(Claimed { ruling: Ruling::Contradicted, part, lines: term.places.context.clone(), message });
+        return claimed(term.places.context.clone(), format!("no line with `{}` is removed", term.key));
     }
-    let against: Vec<&Term<'_>> =
-        terms.iter().filter(|term| term.side() == wrong && term.weight > Weight::Common).collect();
-    let is_named = against
-        .iter()
-        .any(|term| term.weight == Weight::Name && !term.mention.is_some_and(crate::mention::Mention::is_literal));
-    let all_old = terms.len() >= 2 && terms.iter().all(|term| term.side() == wrong);
-    let is_enough = is_named
-        || against.len() >= 2
-        || (all_old && !against.is_empty())
-        || (way == Way::Stays && against.iter().any(|term| term.is_exact(scene)));
-    if !is_enough {
+    if !says_enough(scene, way, &terms) {
         return None;
     }
-    let side: [fn(&Places) -> Vec<usize>; 2] = [|places| places.added.clone(), |places| places.removed.clone()];
-    let (of_wrong, of_right) =
-        if matches!(way, Way::Goes | Way::Was) { (side[0], side[1]) } else { (side[1], side[0]) };
+    let (of_wrong, of_right): (LinesOf, LinesOf) = match way.wrong() {
+        Side::New => (|places| places.added.clone(), |places| places.removed.clone()),
+        _ => (|places| places.removed.clone(), |places| places.added.clone()),
+    };
     let lines = best_lines(&terms, of_wrong, 0.5);
-    if lines.is_empty()
-        || !best_lines(&terms, of_right, 0.5).is_empty()
-        || (way == Way::Goes && takes_away(scene, &lines))
-    {
+    let is_right = !best_lines(&terms, of_right, 0.5).is_empty();
+    if lines.is_empty() || is_right || (way == Way::Goes && takes_away(scene, &lines)) {
         return None;
     }
-    let message = match way {
-        Way::Goes | Way::Was => "its lines are added, none is removed",
+    let message = match way.wrong() {
+        Side::New => "its lines are added, none is removed",
         _ => "its lines are removed, none is added",
     };
-    Some(Claimed { ruling: Ruling::Contradicted, part, lines, message: message.to_owned() })
+    claimed(lines, message.to_owned())
+}
+
+/// Whether what stands on the wrong side is enough to tell: a name, two words, or all that is said.
+fn says_enough(scene: &Scene<'_>, way: Way, terms: &[Term<'_>]) -> bool {
+    let is_against = |term: &&Term<'_>| term.side() == way.wrong() && term.weight > Weight::Common;
+    let against: Vec<&Term<'_>> = terms.iter().filter(is_against).collect();
+    let is_name = |term: &&Term<'_>| term.weight == Weight::Name && !term.mention.is_some_and(Mention::is_literal);
+    let all = terms.len() >= 2 && terms.iter().all(|term| term.side() == way.wrong());
+    against.iter().any(is_name)
+        || against.len() >= 2
+        || (all && !against.is_empty())
+        || (way == Way::Stays && against.iter().any(|term| term.is_exact(scene)))
 }
 
 /// Whether a thing that is named stands on unchanged lines of code alone.
