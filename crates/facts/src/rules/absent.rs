@@ -29,7 +29,7 @@ pub static NAME: Rule = Rule {
     name: "absent-name",
     summary: "The text speaks of a name, an option or a file that is not in the change.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check: |scene| absent(scene, |kind| matches!(kind, MentionKind::Name | MentionKind::Flag | MentionKind::File)),
     check_statement: None,
 };
@@ -40,7 +40,7 @@ pub static NUMBER: Rule = Rule {
     name: "absent-number",
     summary: "The text gives a number that is not in the change.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check: |scene| absent(scene, |kind| kind == MentionKind::Number),
     check_statement: None,
 };
@@ -51,7 +51,7 @@ pub static CODE: Rule = Rule {
     name: "absent-code",
     summary: "The text quotes code that is not in the change.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check: |scene| absent(scene, |kind| kind == MentionKind::Snippet),
     check_statement: None,
 };

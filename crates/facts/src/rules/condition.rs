@@ -30,7 +30,7 @@ pub static RULE: Rule = Rule {
     name: "condition",
     summary: "The text says under which condition something happens, and the lines have the opposite condition.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(words::check),
 };

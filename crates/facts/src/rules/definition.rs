@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     name: "definition",
     summary: "The text says that a function, type or parameter is new or gone, and both sides of the change define it.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: None,
 };

@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     name: "effect",
     summary: "The text says what is done with something, or what happens, and the lines do something else.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(keyword::check),
 };

@@ -16,7 +16,7 @@ pub static RULE: Rule = Rule {
     name: "extent",
     summary: "The text says that only comments or layout changed, and the change is one of code.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(effects::check),
 };

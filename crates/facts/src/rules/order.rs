@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     name: "order",
     summary: "The text says that one thing comes before another, and on the new side it comes behind.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(words::check),
 };

@@ -22,7 +22,7 @@ pub static RULE: Rule = Rule {
     name: "pairing",
     summary: "The text says of two things with two others which belong together, and the lines have them the other way round.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(check),
 };

@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     name: "place",
     summary: "The text says that something is in one function, and the lines have it in another only.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(changed::check),
 };

@@ -23,7 +23,7 @@ pub static RULE: Rule = Rule {
     name: "relation",
     summary: "The text says that something is passed to, called on, read from or set to another thing, and the lines have it with a third one.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check: |_| Vec::new(),
     check_statement: Some(check),
 };

@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     name: "source",
     summary: "The text says from which module something is imported, and the line that imports it names another one.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: None,
 };

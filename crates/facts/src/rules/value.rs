@@ -29,7 +29,7 @@ pub static RULE: Rule = Rule {
     name: "value",
     summary: "The text gives a value of something, and the lines give it another.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(|scene| {
         [numbers::check(scene), defaults::check(scene), growth::check(scene), strings::check(scene)].concat()

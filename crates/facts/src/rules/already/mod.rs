@@ -27,7 +27,7 @@ pub static RULE: Rule = Rule {
     name: "already-there",
     summary: "The text asks for something, or says that it is missing or unused, and the new side has it.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(asked::check),
 };

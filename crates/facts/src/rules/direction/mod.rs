@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
     name: "direction",
     summary: "The text says that something was added, removed or replaced, and the lines show the opposite.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene)].concat()),
 };

@@ -29,7 +29,7 @@ pub static RULE: Rule = Rule {
     name: "state",
     summary: "The text says how it is now, still, no longer or was before, and the lines show the opposite.",
     judges: true,
-    precision: 0.87,
+    precision: super::OF_ALL,
     check,
     check_statement: Some(evidence::check),
 };
