@@ -58,8 +58,22 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What makes lines run in another order than they stand in.
+static CONCURRENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"\b(?:await|async|asyncio|Promise|then|catch|setTimeout|setImmediate|nextTick|defer|go func|goroutine|spawn\w*|[Tt]hread\w*|Task|Future|submit|callback|cb|finally|yield|on[A-Z]\w+|addEventListener)\b",
+    )
+    .expect("valid")
+});
+
+/// Whether changed lines run at another time than their order says: an `await` that goes leaves every line where it was.
+fn is_concurrent(scene: &Scene<'_>) -> bool {
+    let lines = scene.change.diff.lines().iter().enumerate();
+    lines.filter(|(_, line)| line.kind.is_changed()).any(|(index, _)| CONCURRENT.is_match(scene.change.code(index)))
+}
+
 fn check(scene: &Scene<'_>) -> Vec<Claimed> {
-    if scene.kind != StatementKind::Assertion || MODAL.is_match(&scene.clause.skeleton) {
+    if scene.kind != StatementKind::Assertion || is_concurrent(scene) || MODAL.is_match(&scene.clause.skeleton) {
         return Vec::new();
     }
     let skeleton = &scene.clause.skeleton;

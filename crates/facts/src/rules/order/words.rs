@@ -54,7 +54,7 @@ static ENDS: LazyLock<Regex> = LazyLock::new(|| {
 /// Sentences in which the order is not that of lines, or is not said to be so.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:should|could|would|may|might|must|consider|please|suggest|instead|rather|not|[a-z]+n't|no longer|never|were|used to|previously|versions?|releases?|unless|until|fix(?:es|ed)?|bug|even|again|lines?|seconds?|minutes?|ms|days?|reorder\w*|mov(?:e|es|ed|ing)|swap\w*|wait\w*|shortly)\b",
+        r"\b(?:should|could|would|may|might|must|consider|please|suggest|instead|rather|not|[a-z]+n't|no longer|never|were|used to|previously|versions?|releases?|unless|until|fix(?:es|ed)?|bug|even|again|lines?|seconds?|minutes?|ms|days?|reorder\w*|mov(?:e|es|ed|ing)|swap\w*|wait\w*|shortly|done|finish\w*|complet\w*|resolv\w*)\b",
     )
 });
 
@@ -77,7 +77,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
-    if scene.kind == StatementKind::Request {
+    if scene.kind == StatementKind::Request || super::is_concurrent(scene) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -218,6 +218,16 @@ mod tests {
     use crate::rules::twins::texts_apart;
 
     const JAVA: &str = "--- a/Job.java\n+++ b/Job.java\n@@ @@\n class Job {\n   void run(Queue queue) {\n+    acquireLease(queue);\n     Report report = collectNumbers(queue);\n     publish(report);\n+    archiveNumbers(report, queue);\n     close();\n   }\n }\n";
+
+    #[test]
+    fn what_is_not_awaited_has_no_order_of_lines() {
+        let diff =
+            "@@ @@\n async function save(user) {\n-  await db.insert(user);\n+  db.insert(user);\n   log('saved');\n";
+        let text = "Logs before the insert runs.";
+        let judgement =
+            crate::judge::Judgement::of(&veridiff_text::diff::Diff::parse(diff).unwrap(), text, Task::Review);
+        assert!(judgement.rulings().all(|ruled| ruled.rule.code != RULE.code), "{judgement:#?}");
+    }
 
     #[test]
     fn an_order_in_words_is_told_apart() {
