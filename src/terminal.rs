@@ -145,6 +145,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_core::Error,
             veridiff_core::annotation::AnnotationError,
             veridiff_core::tokens::TokensError,
+            veridiff_corpus::CorpusError,
             veridiff_detector::DetectorError,
             veridiff_engine::DeviceError,
             veridiff_engine::ModelError,

@@ -13,6 +13,7 @@ mod agree;
 mod annotate;
 mod check;
 mod completions;
+mod corpus;
 mod demo;
 mod doctor;
 mod eval;
@@ -73,6 +74,8 @@ enum Command {
     Agree(agree::Args),
     /// Count hallucinations by type and generator in annotation files
     Prevalence(prevalence::Args),
+    /// Make labelled samples of git histories: what authors said, and twins of it that are false
+    Corpus(Box<corpus::Args>),
     /// Join the tables of several shards into one
     Merge(merge::Args),
     /// List, fetch and describe models
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Annotate(args) => annotate::run(*args),
         Command::Agree(args) => agree::run(args),
         Command::Prevalence(args) => prevalence::run(args),
+        Command::Corpus(args) => corpus::run(*args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -125,9 +125,20 @@ fn two_generators() -> String {
 fn help() {
     let mut page = Transcript::new();
     page.run("--version").run("--help").run("").run("scor").run("score --modell x").is("help");
-    for verb in
-        ["demo", "score", "check", "explain", "fit", "eval", "annotate", "agree", "prevalence", "merge", "doctor"]
-    {
+    for verb in [
+        "demo",
+        "score",
+        "check",
+        "explain",
+        "fit",
+        "eval",
+        "annotate",
+        "agree",
+        "prevalence",
+        "corpus",
+        "merge",
+        "doctor",
+    ] {
         let mut page = Transcript::new();
         page.run(&format!("{verb} --help")).is(&format!("help_{verb}"));
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!  Repository ──► Commit ──► diff()             the text of `git show --format= --first-parent`, by git's defaults
 //!      │            ├──────► before(), after() ─┐
+//!      ├────────────────────► history(rev)             every commit that leads there
 //!      └────────────────────► snapshot(rev) ────┴─► Snapshot ──► file(), paths()   whole files
 //!                                                      └───────► names(), find()   is it anywhere in the tree?
 //! ```
@@ -25,6 +26,7 @@ mod bounds;
 mod commit;
 mod diff;
 mod error;
+mod history;
 mod message;
 mod names;
 mod objects;

@@ -50,6 +50,19 @@ fn what_git_understands() {
 }
 
 #[test]
+fn a_history_is_what_git_lists() {
+    let (fixture, commits) = three_commits();
+    let repository = fixture.repository();
+    let expected: Vec<String> = commits.iter().rev().cloned().collect();
+    assert_eq!(repository.history("HEAD").unwrap(), expected);
+    assert_eq!(repository.history("v1.0").unwrap(), expected[1..]);
+    assert!(!repository.is_shallow());
+    assert!(matches!(repository.history("nothing"), Err(GitError::UnknownRevision { .. })));
+    assert_eq!(repository.commit("HEAD").unwrap().paths().unwrap(), ["a"]);
+    assert_eq!(repository.commit("HEAD~2").unwrap().paths().unwrap(), ["a"]);
+}
+
+#[test]
 fn what_it_does_not() {
     let (fixture, _) = three_commits();
     let repository = fixture.repository();
@@ -119,6 +132,7 @@ fn a_shallow_clone_lacks_a_parent() {
     assert!(repository.commit("HEAD").unwrap().diff().unwrap().contains("-2\n+3\n"));
     let last = repository.commit("HEAD~1").unwrap();
     assert_eq!(last.parents, [commits[0].clone()], "what the commit says, not what the clone has");
+    assert!(repository.is_shallow());
     let error = last.diff().unwrap_err();
     assert!(matches!(error, GitError::Missing { clone: Clone::Shallow, .. }), "{error}");
     assert!(error.to_string().starts_with("the parent of commit "), "{error}");

@@ -25,6 +25,11 @@ impl Shard {
     pub fn new(index: usize, of: usize) -> Option<Shard> {
         (1 <= index && index <= of).then_some(Shard { index, of })
     }
+
+    /// Whether what stands at a place, counted from 0, belongs to the part.
+    pub fn has(&self, place: usize) -> bool {
+        place % self.of == self.index - 1
+    }
 }
 
 impl std::fmt::Display for Shard {
@@ -72,8 +77,8 @@ impl SampleChoice {
             samples.sort_by_key(|(place, _)| *place);
         }
         samples.truncate(self.limit.unwrap_or(usize::MAX));
-        if let Some(Shard { index, of }) = self.shard {
-            let mine = samples.into_iter().enumerate().filter(|(i, _)| i % of == index - 1);
+        if let Some(shard) = self.shard {
+            let mine = samples.into_iter().enumerate().filter(|(i, _)| shard.has(*i));
             samples = mine.map(|(_, sample)| sample).collect();
         }
         Ok(samples)

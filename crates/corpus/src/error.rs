@@ -1,0 +1,68 @@
+//! What can go wrong with a corpus as a whole; a history that cannot be read is not an error but is named.
+
+use std::io;
+use std::path::PathBuf;
+
+use veridiff_text::hint::Hint;
+
+/// Why there is no corpus.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// A file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file of what is kept aside, or of samples, is not of its form.
+    #[error("`{}`: {why}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, with the line.
+        why: String,
+    },
+    /// A part of an earlier run is not of the form in which this one writes.
+    #[error("`{}` is not a part of this corpus: {why}", path.display())]
+    Part {
+        /// The part.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Two histories have one name.
+    #[error("`{first}` and `{second}` would both be called `{name}`")]
+    SameName {
+        /// The name.
+        name: String,
+        /// One folder.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// No history gave a pair.
+    #[error("no history gave a pair")]
+    Empty,
+}
+
+impl Hint for CorpusError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            CorpusError::Part { .. } => Some("remove the file: it is made again from the history".into()),
+            CorpusError::SameName { .. } => Some("give one of them another name: `--repo NAME=DIR`".into()),
+            CorpusError::Empty => Some("the report says what was left out and why".into()),
+            _ => None,
+        }
+    }
+}

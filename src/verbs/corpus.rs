@@ -1,0 +1,137 @@
+//! `veridiff corpus`: git histories in, labelled pairs of statements out.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Exit;
+use crate::{
+    progress,
+    terminal::{note, print},
+};
+use veridiff_core::run::choice::Shard;
+use veridiff_corpus::{
+    CorpusError, Selection, Settings,
+    aside::Aside,
+    assemble,
+    collect::{self, Job},
+    history::{self, History},
+    part::Part,
+    roads::NAMES,
+};
+
+/// Arguments of `veridiff corpus`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A git repository; NAME= before it says what its project is called, else the folder does (repeatable)
+    #[arg(long = "repo", required = true, num_args = 1.., value_name = "[NAME=]DIR")]
+    repos: Vec<String>,
+    /// Where the samples go (.jsonl); the report goes beside them (.report.md), and finished work into a folder (.parts), from which
+    /// an interrupted run goes on
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Repositories and hashes of changed lines that are not looked at, as JSON (repeatable)
+    #[arg(long, value_name = "FILE")]
+    keep_out: Vec<PathBuf>,
+    /// Samples whose diffs are left out, such as those that measure (repeatable)
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    not_in: Vec<PathBuf>,
+    /// Make no twins in this way (repeatable)
+    #[arg(long, value_name = "ROAD", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
+    without: Vec<String>,
+    /// Leave a way of making twins out if a text's words alone tell them from true statements with this AUC
+    #[arg(long, value_name = "AUC", default_value_t = Selection::default().max_auc)]
+    max_auc: f64,
+    /// Look at the youngest N commits of each history
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_commits)]
+    max_commits: usize,
+    /// Leave out commits that change more files
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_files)]
+    max_files: usize,
+    /// Leave out commits whose diff has more bytes
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_diff)]
+    max_diff: usize,
+    /// Take at most so many statements of one project
+    #[arg(long, value_name = "N", default_value_t = Selection::default().max_statements)]
+    max_statements: usize,
+    /// Chooses among what is equally good
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Do the I-th of N shares of the work and write no samples; once all are done, a run without it does
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let aside = args.aside()?;
+    let settings =
+        Settings { seed: args.seed, max_commits: args.max_commits, max_files: args.max_files, max_diff: args.max_diff };
+    let (histories, n_skipped) = args.histories(&settings, &aside)?;
+    let folder = args.output.with_extension("parts");
+    std::fs::create_dir_all(&folder).map_err(|source| CorpusError::Write { path: folder.clone(), source })?;
+    let all = collect::jobs(&histories, &folder, &settings, &aside);
+    let mine = all.iter().enumerate().filter(|(place, _)| args.shard.is_none_or(|shard| shard.has(*place)));
+    let mine: Vec<Job<'_>> = mine.map(|(_, job)| job.clone()).collect();
+    let bar = progress::work(mine.len() as u64);
+    let n_done = AtomicU64::new(0);
+    let done = |job: &Job<'_>| {
+        bar.set_position(n_done.fetch_add(1, Ordering::Relaxed) + 1);
+        bar.set_message(job.history.name.clone());
+    };
+    collect::run(&mine, &settings, &aside, done)?;
+    bar.finish_and_clear();
+    let exit = if n_skipped == 0 { Exit::Done } else { Exit::SomeRowsFailed };
+    if args.shard.is_some() {
+        note(&format!("{} of {} parts are in `{}`", mine.len(), all.len(), folder.display()));
+        return Ok(exit);
+    }
+    let parts = all.iter().map(|job| Part::read(&job.path)).collect::<Result<Vec<Part>, _>>()?;
+    let corpus = assemble(parts, &args.selection())?;
+    let report = corpus.write(&args.output)?;
+    print(&corpus.report.to_string())?;
+    note(&format!(
+        "{} pairs are in `{}`, the report in `{}`",
+        corpus.pairs.len(),
+        args.output.display(),
+        report.display()
+    ));
+    Ok(exit)
+}
+
+impl Args {
+    fn aside(&self) -> Result<Aside, CorpusError> {
+        let mut aside = Aside::default();
+        self.keep_out.iter().try_for_each(|path| aside.add_list(path))?;
+        self.not_in.iter().try_for_each(|path| aside.add_samples(path))?;
+        Ok(aside)
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            seed: self.seed,
+            max_statements: self.max_statements,
+            without: self.without.clone(),
+            max_auc: self.max_auc,
+            ..Selection::default()
+        }
+    }
+
+    /// The histories that can be used, and how many cannot, which are named.
+    fn histories(&self, settings: &Settings, aside: &Aside) -> Result<(Vec<History>, usize), CorpusError> {
+        let named = self.repos.iter().map(|repo| match repo.split_once('=') {
+            Some((name, dir)) => (name.to_owned(), PathBuf::from(dir)),
+            None => (history::name_of(repo.as_ref()), PathBuf::from(repo)),
+        });
+        let named: Vec<(String, PathBuf)> = named.collect();
+        history::all_distinct(&named)?;
+        let mut histories = Vec::new();
+        for (name, dir) in &named {
+            match History::open(name, dir, settings, aside) {
+                Ok(history) => histories.push(history),
+                Err(skipped) => note(&format!("warning: {} is skipped: {}", skipped.name, skipped.why)),
+            }
+        }
+        let n_skipped = named.len() - histories.len();
+        Ok((histories, n_skipped))
+    }
+}
