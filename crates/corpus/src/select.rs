@@ -60,8 +60,10 @@ fn exact<'a>(free: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
             first_of_each(&free.copied().collect::<Vec<_>>())
         };
         let there = unused(there);
-        let back =
-            if from == to { Vec::new() } else { by_edit.get(&(to, from)).map_or(Vec::new(), |list| unused(list)) };
+        // a statement with both words could go either way, and goes one
+        let ways: HashSet<usize> = there.iter().map(|one| one.statement).collect();
+        let mut back = by_edit.get(&(to, from)).map_or(Vec::new(), |list| unused(list));
+        back.retain(|one| !ways.contains(&one.statement));
         let n = if from == to { there.len() } else { there.len().min(back.len()) };
         for one in there.into_iter().take(n).chain(back.into_iter().take(n)) {
             used.insert(one.statement);
@@ -184,6 +186,16 @@ mod tests {
         let remove = |key| (key, "Remove y", twin("direction", "Add y", Some(("remove", "add"))));
         assert_eq!(taken(&[add("a"), add("b"), add("c"), remove("d")]).len(), 2);
         assert_eq!(taken(&[add("a"), add("b")]).len(), 0);
+    }
+
+    #[test]
+    fn a_statement_that_could_go_both_ways_is_taken_once() {
+        let there = twin("condition", "Stop unless x if y", Some(("if", "unless")));
+        let back = twin("condition", "Stop if x if y", Some(("unless", "if")));
+        let one = |statement, key, twin| Candidate { statement, key, text: "Stop if x unless y", twin };
+        assert!(select(&[one(0, "a", &there), one(0, "a", &back)], 0).is_empty());
+        let three = [one(0, "a", &there), one(0, "a", &back), one(1, "b", &back)];
+        assert_eq!(exact(&three).iter().map(|one| one.statement).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
