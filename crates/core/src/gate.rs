@@ -308,6 +308,12 @@ impl Judge {
         };
         finding.place = place(sample, case.diff());
         if !has_change(&case) {
+            // a rename, another mode, a binary file: there are names to compare, and nothing for a model to read
+            if is_named(&case) {
+                finding.error = None;
+                finding.decide(&case, facts, None);
+                return finding;
+            }
             finding.error = Some(NO_CHANGE.to_owned());
         }
         if finding.error.is_some() {
@@ -353,11 +359,16 @@ fn has_change(case: &Case) -> bool {
     case.diff().lines().iter().any(|line| line.kind.is_changed())
 }
 
+/// Whether a change without changed lines is one of files: a rename, another mode, something binary.
+fn is_named(case: &Case) -> bool {
+    !case.diff().files().is_empty()
+}
+
 /// What the change alone says of a sample.
 fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
     let mut finding = Finding::new(sample, None);
     match Case::of_sample(sample) {
-        Ok(case) if !has_change(&case) => finding.error = Some(NO_CHANGE.to_owned()),
+        Ok(case) if !has_change(&case) && !is_named(&case) => finding.error = Some(NO_CHANGE.to_owned()),
         Ok(case) => {
             finding.place = place(sample, case.diff());
             finding.decide(&case, facts, None);

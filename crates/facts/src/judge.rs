@@ -87,7 +87,12 @@ impl Judgement {
                     ruled.extend(scene.ruled());
                 }
             }
-            if matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Question) {
+            // what the body of a message tells is as much of why, of before and of elsewhere as of the change
+            let is_body = task == Task::Commit && text[..statement.span.start].trim_end().contains('\n');
+            let is_read = !is_body || text[..statement.span.start].trim().is_empty();
+            if is_read
+                && matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Question)
+            {
                 let kind = statement.kind;
                 let scene = Scene { change, clause: &whole, statement: &whole, kind, task, tree };
                 ruled.extend(scene.ruled_whole());

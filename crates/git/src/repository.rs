@@ -25,9 +25,11 @@ impl Repository {
     /// depend on who asks.
     pub fn discover(dir: &Path) -> Result<Self, GitError> {
         let dir_or_here = || PathBuf::from(if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        // discovery takes the end of `../bare` for a repository's `.git`
+        let found = || dir_or_here().canonicalize().unwrap_or_else(|_| dir_or_here());
         let isolated = gix::open::Options::isolated;
         let trust = gix::sec::trust::Mapping { full: isolated(), reduced: isolated() };
-        match gix::ThreadSafeRepository::discover_opts(dir_or_here(), Default::default(), trust) {
+        match gix::ThreadSafeRepository::discover_opts(found(), Default::default(), trust) {
             Ok(shared) => {
                 let repository = Repository { shared: Arc::new(shared) };
                 match repository.objects().keeps_references_in_tables() {

@@ -116,9 +116,21 @@ pub struct Reading<'s> {
     pub things: Vec<&'s Mention>,
 }
 
+/// A preposition with which the name behind it is no subject.
+static COMPLEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?:in|inside|within|of|at|on|to|from|by|with|around|for) (?:the |its |a |an )?(?:[a-z-]+ )?$")
+        .expect("valid")
+});
+
 /// Where a pattern matches a clause, if the words before each thing belong to it.
 pub fn readings<'s>(scene: &'s Scene<'_>, pattern: &Regex) -> Vec<Reading<'s>> {
+    let skeleton = &scene.clause.skeleton;
     let read = |captures: Captures<'_>| {
+        // "the call in `f` was removed" is not about `f`
+        let whole = captures.get(0)?;
+        if whole.as_str().starts_with('@') && COMPLEMENT.is_match(&skeleton[..whole.start()]) {
+            return None;
+        }
         let mut things = Vec::new();
         for group in captures.iter().skip(1).flatten() {
             match group.as_str() {
@@ -194,7 +206,7 @@ pub static MODAL: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Words that speak of what was.
 pub static PAST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(?:no|was|were|had|used to|previously|originally|formerly|before|earlier|old|no longer|not|n't|never|without|remov\w+|delet\w+|drop\w*|replac\w+|renam\w+|instead|rather|from|mov\w+|chang\w+|switch\w*|convert\w*|former|until now|so far|originally|existing|prior|initial|existed|already)\b").expect("valid")
+    Regex::new(r"\b(?:no|was|were|had|used to|previously|originally|formerly|before|earlier|old|no longer|not|n't|never|without|remov\w+|delet\w+|drop\w*|replac\w+|renam\w+|instead|rather|from|mov\w+|chang\w+|switch\w*|convert\w*|former|until now|so far|originally|existing|prior|initial|existed|already|gone|goes away|went|away|vanish\w*|disappear\w*|lost|loses|becom\w+|became|turn(?:s|ed)? into|upgrad\w*|downgrad\w*|bump\w*|rais(?:e|es|ed) to|lower(?:s|ed)? to|swap\w*|exchang\w*|supersed\w*|place of|takes? the place|gives? way|gave way|now called|called now|did|in favou?r of|unsupported|deprecat\w*)\b").expect("valid")
 });
 
 /// What a rule says first of a text that is one statement, for the tests of rules.

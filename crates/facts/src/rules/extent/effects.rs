@@ -30,9 +30,8 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
-    // a review speaks of the code around the change too
-    let is_of_change = scene.task == veridiff_text::sample::Task::Commit || CHANGE.is_match(said);
-    if scene.kind == StatementKind::Request || !is_of_change || OF_TEXT.is_match(said) {
+    // texts speak of the code around the change too
+    if scene.kind == StatementKind::Request || !CHANGE.is_match(said) || OF_TEXT.is_match(said) {
         return Vec::new();
     }
     let Some(does) = DOES.find(said) else { return Vec::new() };
@@ -41,7 +40,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     let changed: Vec<usize> = (0..diff.lines().len()).filter(|&line| diff.lines()[line].kind.is_changed()).collect();
     let is_text = |&line: &usize| {
         scene.change.code(line).trim().is_empty()
-            || (is_comment(scene.change.code(line)) && !scene.change.code(line).trim_start().starts_with("#!"))
+            || (is_comment(scene.change.code(line)) && !DIRECTIVE.is_match(scene.change.code(line)))
     };
     if changed.is_empty()
         || !is_code
@@ -53,6 +52,13 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     let message = "only comments and blank lines change".to_owned();
     vec![Claimed { ruling: Ruling::Contradicted, part: does.range(), lines: changed[..1].to_vec(), message }]
 }
+
+/// Comments that a tool reads.
+static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"#!|\+build|go:|lint|noqa|pragma|type:|@ts-|istanbul|coverage|fmt:|clang-format|\bfrozen_string_literal|-\*-",
+    )
+});
 
 static CHANGE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\b(?:now|this change|with this|the change|any ?more|any longer|no longer)\b"));
@@ -73,7 +79,7 @@ mod tests {
             &RULE,
             Task::Commit,
             C,
-            &[("Comment on who holds the lock in ring_size", "Make ring_size return the size under the lock")],
+            &[("Comment on who holds the lock in ring_size", "ring_size now returns the size under the lock")],
         );
         let text = "Make ring_size take the ring";
         assert_eq!(crate::rules::twins::worst_of_text(&RULE, CODE, text, Task::Commit), None);

@@ -59,18 +59,14 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         for reading in readings(scene, pattern) {
             let [mention] = reading.things[..] else { continue };
             let words = &scene.clause.skeleton[reading.part.clone()];
-            // a name by itself says least
-            let is_bare = reading.part.len() <= 3;
-            let is_claim = scene.task == Task::Review && mention.is_marked && mention.kind == MentionKind::Name;
-            if is_bare && (!is_claim || whole.contains("now")) {
-                continue;
-            }
+            // "`a` is now called `b`" gives it a name
+            let names = words.ends_with("called") && scene.clause.skeleton[reading.part.end..].starts_with(" @");
             let is_read = found.iter().any(|claimed: &Claimed| claimed.part.end == reading.part.end);
-            if is_read || MODAL.is_match(words) || is_conditional(&scene.clause.skeleton[..reading.part.start]) {
+            if is_read || names || MODAL.is_match(words) || is_conditional(&scene.clause.skeleton[..reading.part.start])
+            {
                 continue;
             }
-            let claimed = claim(scene, *state, mention, reading.part);
-            found.extend(claimed.filter(|claimed| !is_bare || claimed.ruling != Ruling::Holds));
+            found.extend(claim(scene, *state, mention, reading.part));
         }
     }
     for (state, pattern) in &*WORDS {

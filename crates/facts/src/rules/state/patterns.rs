@@ -62,7 +62,6 @@ pub static PATTERNS: LazyLock<Vec<(State, Regex)>> = LazyLock::new(|| {
         (State::NotBefore, r"\b(?:lacked|was missing|were missing) (?:the |an? )?(?:[a-z-]+ )?(@\d+)".to_owned()),
         (State::Plain, r"\bVERBS OBJ".to_owned()),
         (State::Plain, format!(r"(@\d+)(?: [a-z]+)? (?:is|are|gets) (?:also )?(?:{THERE}|DONE)(?: [a-z]+\b|[,.;:)]|$)")),
-        (State::Plain, r"(@\d+)".to_owned()),
     ];
     texts.into_iter().map(|(state, text)| (state, pattern(&text))).collect()
 });

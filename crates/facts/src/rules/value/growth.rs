@@ -39,6 +39,9 @@ static WORDS: LazyLock<[(Kind, bool, Regex); 4]> = LazyLock::new(|| {
     ]
 });
 
+static VERSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\d+\.\d+\.\d+|[@=~^<>]=? ?v?\d+\.\d|\bv\d|[Vv]ersion").expect("valid"));
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Size,
@@ -111,6 +114,10 @@ fn pairs(scene: &Scene<'_>) -> Vec<Pair> {
 /// The one value in which two lines differ, if that is all.
 fn pair(scene: &Scene<'_>, lines: [usize; 2], before: &[Token]) -> Option<Pair> {
     let codes = lines.map(|line| scene.change.code(line));
+    // of versions a part is no amount: 3.0.9 is before 3.0.11
+    if codes.iter().any(|code| VERSION.is_match(code)) {
+        return None;
+    }
     let after = tokens(codes[1]);
     if before.len() != after.len() {
         return None;
