@@ -37,6 +37,14 @@ pub struct Judged {
     pub turns_on: Option<Range<usize>>,
 }
 
+/// Rules that may contradict the body of a commit's message, which tells as much of why, of before and of elsewhere as of the change.
+const OF_CHANGES: [&str; 6] = ["VD001", "VD002", "VD003", "VD005", "VD006", "VD015"];
+
+/// Whether what begins at a byte of a text is below the first line of a commit's message.
+fn is_body(text: &str, task: Task, start: usize) -> bool {
+    task == Task::Commit && text[..start].trim_start().contains('\n')
+}
+
 /// Words of prose from which on their share says something.
 const FEWEST_WORDS: usize = 2;
 
@@ -87,15 +95,18 @@ impl Judgement {
                     ruled.extend(scene.ruled());
                 }
             }
-            // what the body of a message tells is as much of why, of before and of elsewhere as of the change
-            let is_body = task == Task::Commit && text[..statement.span.start].trim_end().contains('\n');
-            let is_read = !is_body || text[..statement.span.start].trim().is_empty();
+            let is_read = !is_body(text, task, statement.span.start);
             if is_read
                 && matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Question)
             {
                 let kind = statement.kind;
                 let scene = Scene { change, clause: &whole, statement: &whole, kind, task, tree };
                 ruled.extend(scene.ruled_whole());
+            }
+            if !is_read {
+                let stays =
+                    |ruled: &Ruled| ruled.ruling != Ruling::Contradicted || OF_CHANGES.contains(&ruled.rule.code);
+                ruled.retain(stays);
             }
             ruled.sort_by_key(|ruled| (ruled.rule.code, ruled.span.start));
             let (n_words, words_found) = words_found(change, &whole);

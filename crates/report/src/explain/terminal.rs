@@ -6,7 +6,6 @@
 
 use std::fmt::Write;
 
-use anstream::adapter::strip_str;
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -230,11 +229,7 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
 fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: Screen) {
     screen.heading(page, facts.verdict.words(), about(facts));
     let against: Vec<_> = against(&facts.statements, false).collect();
-    let lines = fact_lines(e.text(), &against);
-    match screen.colours {
-        Colours::None => page.push_str(&strip_str(&lines).to_string()),
-        Colours::Ansi256 | Colours::TrueColor => page.push_str(&lines),
-    }
+    page.push_str(&fact_lines(e.text(), &against, screen.colours != Colours::None));
 }
 
 fn chosen_name(chosen: &Basis) -> String {

@@ -37,7 +37,7 @@ pub fn page(finding: &Finding) -> String {
     if let Some(error) = &finding.error {
         let _ = writeln!(page, "    {}", printable(error));
     }
-    page.push_str(&fact_lines(&finding.text, &facts));
+    page.push_str(&fact_lines(&finding.text, &facts, true));
     let evidence = &finding.evidence;
     let mut all = finding.statements.iter().flat_map(|statement| &statement.facts);
     // a reason that stands above as a fact is not said again
@@ -67,11 +67,16 @@ pub fn page(finding: &Finding) -> String {
     page
 }
 
-/// What facts say of a text: the words that are meant underlined, the code and what it says, the lines of the change.
-pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding]) -> String {
+/// What facts say of a text: the words that are meant underlined, in colour if that is wanted, the code and what it says, the lines of
+/// the change.
+pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], in_colour: bool) -> String {
     let mut page = String::new();
     for fact in facts {
-        let style = if fact.ruling >= Ruling::Nowhere { look(Verdict::Contradicted) } else { look(Verdict::Abstain) };
+        let style = match fact.ruling >= Ruling::Nowhere {
+            _ if !in_colour => Style::new(),
+            true => look(Verdict::Contradicted),
+            false => look(Verdict::Abstain),
+        };
         let (line, under) = underlined(text, fact.byte_start..fact.byte_end);
         let _ = writeln!(page, "    {line}");
         let _ = writeln!(page, "    {style}{under}{style:#} {}: {}", fact.rule, printable(&fact.says));
