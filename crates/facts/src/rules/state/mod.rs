@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::{sample::Task, statements::StatementKind};
+use veridiff_text::statements::StatementKind;
 
 use super::{
     Claimed, Rule, Ruling, Scene,
