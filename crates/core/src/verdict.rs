@@ -83,7 +83,8 @@ pub fn of_statement(judged: &Judged) -> Decided {
         }
         // as many false statements as true ones have all their names in the change
         Some(Ruling::Holds) | None if judged.is_undecided() => {
-            Decided::abstains("it turns on a small word, such as `not`, `only` or `still`, that no line decides")
+            let word = judged.turns_on.as_deref().unwrap_or("not");
+            Decided::abstains(format!("it turns on `{word}`, and no line decides that"))
         }
         Some(Ruling::Holds) => Decided::of(Verdict::Clear),
         None if judged.is_grounded() => Decided::of(Verdict::Clear),

@@ -61,7 +61,7 @@ impl Hint for CorpusError {
         match self {
             CorpusError::Part { .. } => Some("remove the file: it is made again from the history".into()),
             CorpusError::SameName { .. } => Some("give one of them another name: `--repo NAME=DIR`".into()),
-            CorpusError::Empty => Some("the report says what was left out and why".into()),
+            CorpusError::Empty => Some("a history gives pairs where it has a licence file, is whole, and its messages say in words of the change what was done".into()),
             _ => None,
         }
     }

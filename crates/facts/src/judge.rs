@@ -34,7 +34,7 @@ pub struct Judged {
     /// How many such words it has.
     pub n_words: usize,
     /// The first word that turns it round, such as `not` or `still`: the same names with another word would say the opposite.
-    pub turns_on: Option<Range<usize>>,
+    pub turns_on: Option<String>,
 }
 
 /// Rules that may contradict the body of a commit's message, which tells as much of why, of before and of elsewhere as of the change.
@@ -109,6 +109,8 @@ impl Judgement {
                 ruled.retain(stays);
             }
             ruled.sort_by_key(|ruled| (ruled.rule.code, ruled.span.start));
+            // a clause and the whole statement may say the same
+            ruled.dedup_by(|b, a| a.rule == b.rule && a.ruling == b.ruling && a.message == b.message);
             let (n_words, words_found) = words_found(change, &whole);
             Judged {
                 span: statement.span.clone(),
@@ -117,7 +119,7 @@ impl Judgement {
                 n_mentions: all.len(),
                 words_found,
                 n_words,
-                turns_on: turning_word(&whole),
+                turns_on: turning_word(&whole).map(|span| text[span].to_lowercase()),
             }
         };
         let list = statements.list.iter().map(judge).collect();
