@@ -134,10 +134,11 @@ fn asks(tokens: &[Token]) -> bool {
 fn combine(pieces: &[Vec<Item>], roles: &[Role], question: bool, task: Task) -> StatementKind {
     let any = |role: Role| roles.contains(&role);
     if question {
-        let last = pieces.len() - 1;
+        // a question of markup and brackets alone has no pieces
+        let Some((last, others)) = pieces.split_last() else { return StatementKind::Question };
         let states = |(piece, role): (&Vec<Item>, &Role)| *role == Role::Asserts && piece.iter().any(Item::is_exact);
-        let before = pieces[..last].iter().zip(roles).any(states);
-        return if before && is_tag_or_question(&pieces[last], task) {
+        let before = others.iter().zip(roles).any(states);
+        return if before && is_tag_or_question(last, task) {
             StatementKind::Assertion
         } else {
             StatementKind::Question

@@ -66,6 +66,11 @@ proptest! {
     }
 }
 
+#[test]
+fn a_question_of_markup_alone_is_one() {
+    check(". <details>[\r\néa]? ", Task::Review).unwrap();
+}
+
 /// What the rules look at.
 const PIECES: &[&str] = &[
     "a",
