@@ -53,7 +53,7 @@ impl Focus {
         let mut chosen = Vec::new();
         let mut room = whole.n_diff();
         for &index in &order {
-            let n_tokens = scorer.n_tokens(&diff.select(|other, _| other == index).text)?;
+            let n_tokens = scorer.n_tokens(text_of(diff, &hunks[index]))?;
             if n_tokens <= room {
                 room -= n_tokens;
                 chosen.push(index);
@@ -66,7 +66,7 @@ impl Focus {
         loop {
             let focus = Focus::on(case, &hunks, &weights, &chosen)?;
             let encoding = scorer.encode(focus.case.diff(), case.text(), case.task(), settings)?;
-            // two hunks can have a token more together than apart
+            // the headers of files have tokens too
             if encoding.n_cut == 0 || chosen.len() == 1 {
                 return Ok(Some(focus));
             }
@@ -98,6 +98,13 @@ impl Focus {
             "the change is too long for the model: it read {n_read} of {n_hunks} hunks, chosen by the text: {places}{more}{rest}"
         )
     }
+}
+
+/// A hunk with its own header.
+fn text_of<'d>(diff: &'d Diff, hunk: &Hunk<'_>) -> &'d str {
+    let start = hunk.header.unwrap_or(hunk.lines.start);
+    let end = hunk.lines.end.max(start + 1);
+    &diff.text()[diff.lines()[start].span.start..diff.lines()[end - 1].span.end]
 }
 
 /// Where a hunk begins on the new side.

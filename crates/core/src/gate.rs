@@ -224,6 +224,14 @@ struct Part {
     lines: Vec<RestsOn>,
 }
 
+impl Part {
+    /// Of a change without changed lines, which no model needs to read.
+    fn unread(case: Arc<Case>) -> Self {
+        let (surprising, lines) = (Vec::new(), Vec::new());
+        Part { case: Some(case), columns: Row::new(), error: None, reach: Reach::default(), surprising, lines }
+    }
+}
+
 /// How much of a change a model read.
 #[derive(Debug, Default)]
 struct Reach {
@@ -310,7 +318,6 @@ impl Judge {
         if !has_change(&case) {
             // a rename, another mode, a binary file: there are names to compare, and nothing for a model to read
             if is_named(&case) {
-                finding.error = None;
                 finding.decide(&case, facts, None);
                 return finding;
             }
@@ -347,7 +354,7 @@ impl Judge {
         columns.extend(kind("generator", sample.generator.clone()));
         finding.notes = self.detector.training.domain.differences(&columns);
         finding.notes.extend(range_notes(&self.detector, &values));
-        finding.notes.extend(parts.iter().filter_map(|part| part.reach.note.clone()).next());
+        finding.notes.extend(parts.iter().find_map(|part| part.reach.note.clone()));
         finding
     }
 }
@@ -394,6 +401,11 @@ impl Finding {
 /// that is too long it reads the hunks that the text speaks of.
 fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Workspace) -> Option<Part> {
     let case = Case::of_sample(sample).map(Arc::new);
+    if let Ok(case) = &case
+        && !has_change(case)
+    {
+        return Some(Part::unread(Arc::clone(case)));
+    }
     let (focus, measured) = match &case {
         Ok(case) => match Focus::of(scorer, case, settings) {
             Ok(focus) => {

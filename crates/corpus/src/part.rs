@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use veridiff_table::files;
 use veridiff_text::chain::one_line;
 
 use crate::Settings;
@@ -48,6 +48,7 @@ pub struct Header {
 pub fn path_of(folder: &Path, history: &History, index: usize, settings: &Settings, aside: &Aside) -> PathBuf {
     let mut hash = Sha256::new();
     hash.update(FORMAT.to_le_bytes());
+    hash.update(veridiff_facts::VERSION.to_le_bytes());
     hash.update(serde_json::to_vec(settings).unwrap_or_default());
     hash.update(aside.fingerprint());
     hash.update(history.name.as_bytes());
@@ -99,12 +100,5 @@ impl Part {
 /// # Errors
 /// [`CorpusError::Write`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), CorpusError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)
-    };
-    write().map(drop).map_err(|source| CorpusError::Write { path: path.to_owned(), source })
+    files::write(path, bytes).map_err(|source| CorpusError::Write { path: path.to_owned(), source })
 }

@@ -54,12 +54,8 @@ pub fn fact(change: &Change<'_>, text: &str, twin: &str) -> Option<Fact> {
     if judgement.ruling() == Some(Ruling::Contradicted) {
         return Some(Fact::Contradicted);
     }
-    // that a name is there says nothing of what is said of it
-    const PRESENCE: [&str; 3] = ["VD001", "VD002", "VD005"];
     let holding = |judgement: &Judgement| -> Vec<&'static str> {
-        let holds =
-            judgement.rulings().filter(|ruled| ruled.ruling == Ruling::Holds && !PRESENCE.contains(&ruled.rule.code));
-        holds.map(|ruled| ruled.rule.code).collect()
+        judgement.rulings().filter(|ruled| ruled.confirms()).map(|ruled| ruled.rule.code).collect()
     };
     let of_text = holding(&judged(change, text));
     holding(&judgement).iter().all(|code| of_text.contains(code)).then_some(Fact::Open)

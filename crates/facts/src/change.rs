@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use veridiff_text::diff::{Diff, LineKind};
 
 use crate::{
+    blocks::Blocks,
     changes::Changes,
     code::{pieces, squeezed},
     mention::{Mention, MentionKind},
@@ -61,18 +62,36 @@ pub struct Change<'d> {
     squeezed: Vec<String>,
     /// What became of every item of its code, worked out when it is first asked for.
     changes: OnceLock<Changes>,
+    /// Its new and its old side as guarded lines, each worked out when it is first asked for.
+    blocks: [OnceLock<Blocks<'d>>; 2],
 }
 
 impl<'d> Change<'d> {
     /// Takes a change apart.
     pub fn new(diff: &'d Diff) -> Self {
         let squeezed = (0..diff.lines().len()).map(|line| squeezed(code_of(diff, line))).collect();
-        Change { diff, occurrences: Occurrences::new(diff), squeezed, changes: OnceLock::new() }
+        Change {
+            diff,
+            occurrences: Occurrences::new(diff),
+            squeezed,
+            changes: OnceLock::new(),
+            blocks: Default::default(),
+        }
     }
 
     /// What became of every definition, call and value between the two sides, by the grammar of its language.
     pub fn changes(&self) -> &Changes {
         self.changes.get_or_init(|| Changes::new(&FileChange::of_diff(self.diff, None)))
+    }
+
+    /// The new side, hunk by hunk, with what decides whether each line runs.
+    pub fn new_blocks(&self) -> &Blocks<'d> {
+        self.blocks[0].get_or_init(|| Blocks::new_side(self.diff))
+    }
+
+    /// The new side and the old one.
+    pub fn sides(&self) -> [&Blocks<'d>; 2] {
+        [self.new_blocks(), self.blocks[1].get_or_init(|| Blocks::old_side(self.diff))]
     }
 
     /// The code of a line, without its marker.

@@ -37,9 +37,6 @@ pub struct Judged {
     pub turns_on: Option<String>,
 }
 
-/// Rules that may contradict the body of a commit's message, which tells as much of why, of before and of elsewhere as of the change.
-const OF_CHANGES: [&str; 6] = ["VD001", "VD002", "VD003", "VD005", "VD006", "VD015"];
-
 /// Whether what begins at a byte of a text is below the first line of a commit's message.
 fn is_body(text: &str, task: Task, start: usize) -> bool {
     task == Task::Commit && text[..start].trim_start().contains('\n')
@@ -104,9 +101,7 @@ impl Judgement {
                 ruled.extend(scene.ruled_whole());
             }
             if !is_read {
-                let stays =
-                    |ruled: &Ruled| ruled.ruling != Ruling::Contradicted || OF_CHANGES.contains(&ruled.rule.code);
-                ruled.retain(stays);
+                ruled.retain(|ruled| ruled.ruling != Ruling::Contradicted || ruled.rule.reads_bodies);
             }
             ruled.sort_by_key(|ruled| (ruled.rule.code, ruled.span.start));
             // a clause and the whole statement may say the same

@@ -10,9 +10,6 @@ use super::family::{Compute, Family, Field, TEXT, field};
 /// The metadata key under which a table says of which version its features of facts are.
 pub const FACTS: &str = "facts";
 
-/// The version of the rules; columns of different versions do not mix.
-pub const VERSION: u32 = 1;
-
 /// What the names of these features begin with.
 pub const PREFIX: &str = "fact_";
 
@@ -65,9 +62,9 @@ pub fn provenance<'a>(names: impl IntoIterator<Item = &'a str>) -> (String, Stri
     (FACTS.to_owned(), format!("{}: {}", version(), names.join(",")))
 }
 
-/// [`VERSION`] as a table's metadata begin to say it.
+/// [`veridiff_facts::VERSION`] as a table's metadata begin to say it.
 pub fn version() -> String {
-    format!("version {VERSION}")
+    format!("version {}", veridiff_facts::VERSION)
 }
 
 impl Numbers {

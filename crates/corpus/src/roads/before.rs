@@ -23,7 +23,7 @@ impl Road for Before {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         // "fix the call of x" may be said of the old name and of the new one
         if has_word(
@@ -57,7 +57,7 @@ impl Road for Before {
 }
 
 /// What one token of a line became, where the line is otherwise as it was.
-fn replaced_tokens(scene: &Scene<'_>) -> Vec<(String, String)> {
+fn replaced_tokens(scene: &Scene<'_, '_>) -> Vec<(String, String)> {
     let diff = scene.change.diff;
     let lines = diff.lines();
     let mut pairs = Vec::new();

@@ -41,7 +41,7 @@ impl Road for Condition {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         // what is mended in one case may have been wrong in the other one too
         if has_word(

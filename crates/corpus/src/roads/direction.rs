@@ -106,7 +106,7 @@ impl Road for Direction {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         let both = OPPOSITES.into_iter().chain(OPPOSITES.map(|(one, other)| (other, one)));
         both.filter_map(|(from, to)| {

@@ -99,7 +99,7 @@ pub enum About {
 }
 
 /// A statement with everything that a road may look at.
-pub struct Scene<'a> {
+pub struct Scene<'a, 'd> {
     /// The commit.
     pub case: &'a Case,
     /// The commit's place among those around it.
@@ -109,14 +109,14 @@ pub struct Scene<'a> {
     /// Its place among the commit's statements.
     pub index: usize,
     /// The change, ready for rules.
-    pub change: &'a Change<'a>,
+    pub change: &'a Change<'d>,
     /// The commits around it.
     pub around: &'a Around<'a>,
     /// The corpus's settings.
     pub settings: &'a Settings,
 }
 
-impl Scene<'_> {
+impl Scene<'_, '_> {
     /// The statement without its label.
     pub(crate) fn body(&self) -> &str {
         &self.statement.text[self.statement.head..]
@@ -156,7 +156,7 @@ pub trait Road: Sync {
     /// How its twins are chosen.
     fn balance(&self) -> Balance;
     /// The twins that it makes of a statement; facts look at them afterwards.
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin>;
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin>;
 }
 
 /// All roads. A statement that several could take goes the first one: rare ones come first.

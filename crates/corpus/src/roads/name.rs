@@ -25,7 +25,7 @@ impl Road for Name {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         let named = mentions(body, 0..body.len());
         let names = named
@@ -63,14 +63,14 @@ fn role(kind: ItemKind) -> Option<Role> {
     }
 }
 
-fn role_of(scene: &Scene<'_>, name: &str) -> Option<Role> {
+fn role_of(scene: &Scene<'_, '_>, name: &str) -> Option<Role> {
     let changes = scene.change.changes();
     let mut items = [Which::New, Which::Old].into_iter().flat_map(|which| changes.all(which));
     items.find_map(|fact| (fact.item.name == name).then(|| role(fact.item.kind)).flatten())
 }
 
 /// Names of the same use and the same form that stand on unchanged lines alone, and around no changed one.
-fn others(scene: &Scene<'_>, name: &str, wanted: Role) -> Vec<String> {
+fn others(scene: &Scene<'_, '_>, name: &str, wanted: Role) -> Vec<String> {
     let changes = scene.change.changes();
     let diff = scene.change.diff;
     let mut found: Vec<String> = Vec::new();

@@ -24,7 +24,7 @@ impl Road for Negation {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         // of a mended fault it is open what is denied
         if has_word(body, &["fix", "fixes", "fixed", "unless", "avoid", "prevent"]) {
@@ -49,7 +49,7 @@ fn phrase(body: &str, phrase: &str) -> Option<std::ops::Range<usize>> {
 }
 
 /// `Do not allow` of `Allow`, and the other way round; how often is balanced verb by verb.
-fn of_verb(road: &Negation, scene: &Scene<'_>) -> Option<Twin> {
+fn of_verb(road: &Negation, scene: &Scene<'_, '_>) -> Option<Twin> {
     let body = scene.body();
     if let Some((place, verb)) = denied(body) {
         let edit = (format!("not {verb}"), verb);

@@ -28,7 +28,7 @@ impl Road for Neighbour {
         Balance::Mutual
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let around = scene.around;
         let own = key(&scene.case.commit, scene.index);
         let mut found: Vec<(usize, Twin)> = Vec::new();
@@ -58,7 +58,7 @@ fn key(commit: &str, index: usize) -> String {
 
 /// How many words of a statement about one change the other change has too; `None` where too many for it to be surely false: two
 /// words, and half of all, must be missing that its own change shows.
-fn shared(scene: &Scene<'_>, from: usize, to: usize, text: &str) -> Option<usize> {
+fn shared(scene: &Scene<'_, '_>, from: usize, to: usize, text: &str) -> Option<usize> {
     let words: BTreeSet<String> = content_words(text).into_iter().collect();
     let (there, missing): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| scene.around.has_word(to, word));
     let n_shown = missing.iter().filter(|word| scene.around.has_word(from, word)).count();

@@ -22,7 +22,7 @@ impl Road for Number {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         let named = mentions(body, 0..body.len());
         let twin = named.iter().filter(|mention| mention.kind == MentionKind::Number).find_map(|mention| {
@@ -39,7 +39,7 @@ impl Road for Number {
 }
 
 /// Numbers of the diff of the same form that no added line has.
-fn others(scene: &Scene<'_>, number: &str, body: &str) -> Vec<String> {
+fn others(scene: &Scene<'_, '_>, number: &str, body: &str) -> Vec<String> {
     let Some(value) = code_value(number) else { return Vec::new() };
     // a number that could stand there: as long, and not far from it
     let is_like = |other: &str, of_other: f64| {

@@ -64,7 +64,7 @@ impl Road for Opposite {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         let all = words(body);
         let both = COUNTERPARTS.into_iter().chain(COUNTERPARTS.map(|(one, other)| (other, one)));

@@ -21,7 +21,7 @@ impl Road for Path {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
         let twin = words(body).into_iter().find_map(|word| {
             let said = &body[word.clone()];

@@ -20,7 +20,7 @@ impl Road for Revert {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let Some(at) = scene.around.revert_of(&scene.case.commit) else { return Vec::new() };
         if !is_directed(scene.body()) {
             return Vec::new();

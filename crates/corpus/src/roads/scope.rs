@@ -57,7 +57,7 @@ impl Road for Scope {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let Some(label) = scope(scene.statement) else { return Vec::new() };
         let is_in_paths = |name: &str| {
             let name = name.to_lowercase();

@@ -90,7 +90,7 @@ impl Road for Swap {
         Balance::Words
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let swapped = PATTERNS.iter().find_map(|pattern| swapped(pattern, scene.body()));
         swapped.map(|body| scene.twin(self, &body, None)).into_iter().collect()
     }

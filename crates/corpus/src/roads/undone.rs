@@ -103,7 +103,7 @@ impl Road for Undone {
         Balance::Exact
     }
 
-    fn twins(&self, scene: &Scene<'_>) -> Vec<Twin> {
+    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         if !is_directed(scene.body()) || crate::undone(scene.change.diff).is_none() {
             return Vec::new();
         }

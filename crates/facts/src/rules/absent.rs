@@ -30,6 +30,8 @@ pub static NAME: Rule = Rule {
     summary: "The text speaks of a name, an option or a file that is not in the change.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: true,
+    reads_bodies: true,
     check: |scene| absent(scene, |kind| matches!(kind, MentionKind::Name | MentionKind::Flag | MentionKind::File)),
     check_statement: None,
 };
@@ -41,6 +43,8 @@ pub static NUMBER: Rule = Rule {
     summary: "The text gives a number that is not in the change.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: true,
+    reads_bodies: true,
     check: |scene| absent(scene, |kind| kind == MentionKind::Number),
     check_statement: None,
 };
@@ -52,6 +56,8 @@ pub static CODE: Rule = Rule {
     summary: "The text quotes code that is not in the change.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: true,
+    reads_bodies: true,
     check: |scene| absent(scene, |kind| kind == MentionKind::Snippet),
     check_statement: None,
 };
@@ -59,7 +65,7 @@ pub static CODE: Rule = Rule {
 /// Smallest number whose absence says something: smaller ones count things.
 const LEAST_TOLD: f64 = 13.0;
 
-fn absent(scene: &Scene<'_>, is_ours: impl Fn(MentionKind) -> bool) -> Vec<Claimed> {
+fn absent(scene: &Scene<'_, '_>, is_ours: impl Fn(MentionKind) -> bool) -> Vec<Claimed> {
     // who asks for something names what is not there yet
     let asks = !matches!(scene.kind, StatementKind::Assertion | StatementKind::Request);
     let mut found = Vec::new();
@@ -99,7 +105,7 @@ fn absent(scene: &Scene<'_>, is_ours: impl Fn(MentionKind) -> bool) -> Vec<Claim
 }
 
 /// Whether the absence of a thing says something.
-fn is_telling(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_telling(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     match mention.kind {
         MentionKind::Number => {
             let before = scene.clause.text[scene.clause.span.start..mention.outer.start].trim_end();
@@ -120,7 +126,7 @@ fn is_telling(scene: &Scene<'_>, mention: &Mention) -> bool {
 
 /// Whether a name may well be meant that is nowhere in a diff: one that is said to lack, one of the world around the change, one
 /// that is written in another way there.
-fn is_elsewhere(scene: &Scene<'_>, mention: &Mention, at: usize) -> bool {
+fn is_elsewhere(scene: &Scene<'_, '_>, mention: &Mention, at: usize) -> bool {
     let skeleton = &scene.clause.skeleton;
     let behind = skeleton[at..].split_once(' ').map_or("", |(_, behind)| behind);
     let asks = scene.kind == StatementKind::Request;
@@ -149,7 +155,7 @@ fn is_elsewhere(scene: &Scene<'_>, mention: &Mention, at: usize) -> bool {
 }
 
 /// Whether a name without marks is prose as much as code.
-fn is_loose(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_loose(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     let is_person = scene.clause.text[mention.span.clone()].starts_with('@');
     let is_kind = ["Error", "Exception", "Warning"].iter().any(|end| mention.code.ends_with(end));
     // a commit message names what is around its change; what it says to use is in it

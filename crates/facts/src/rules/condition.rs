@@ -31,17 +31,18 @@ pub static RULE: Rule = Rule {
     summary: "The text says under which condition something happens, and the lines have the opposite condition.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(words::check),
 };
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let clause = scene.clause;
     let skeleton = &clause.skeleton;
     if scene.kind != StatementKind::Assertion || MODAL.is_match(skeleton) {
         return Vec::new();
     }
-    let new_side = std::cell::LazyCell::new(|| Blocks::new_side(scene.change.diff));
     let mut found = Vec::new();
     for captures in WHEN.captures_iter(skeleton) {
         let whole = captures.get(0).expect("the whole").range();
@@ -57,7 +58,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
             continue;
         }
         let part = whole.start..condition.end();
-        if let Some(claimed) = joined(scene, &new_side, condition.as_str(), main) {
+        if let Some(claimed) = joined(scene, scene.change.new_blocks(), condition.as_str(), main) {
             found.push(Claimed { part, ..claimed });
             continue;
         }
@@ -75,10 +76,10 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         let thing = Thing::read(clause, main);
         let lines = action_lines(scene, &thing, main, own);
         if lines.is_empty() {
-            found.extend(by_itself(&new_side, &subject, &claimed, part));
+            found.extend(by_itself(scene.change.new_blocks(), &subject, &claimed, part));
         } else {
             let only = word.starts_with("only");
-            found.extend(judge(scene, &new_side, &Case { thing, lines, subject, claimed, only }, part));
+            found.extend(judge(scene, scene.change.new_blocks(), &Case { thing, lines, subject, claimed, only }, part));
         }
     }
     found
@@ -168,7 +169,7 @@ fn read<'c>(clause: &'c Clause<'_>, word: &str, condition: &str) -> Option<(Subj
 }
 
 /// The changed lines, or else the others of the new side, on which what the sentence speaks of happens.
-fn action_lines(scene: &Scene<'_>, thing: &Thing<'_>, main: &str, subject: Option<&Mention>) -> Vec<usize> {
+fn action_lines(scene: &Scene<'_, '_>, thing: &Thing<'_>, main: &str, subject: Option<&Mention>) -> Vec<usize> {
     let mut lines = if thing.is_empty()
         || subject.is_some_and(|own| thing.mentions.iter().all(|m| m.code == own.code) && thing.words.is_empty())
     {
@@ -201,7 +202,7 @@ struct Case<'c> {
     only: bool,
 }
 
-fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, case: &Case<'_>, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, case: &Case<'_>, part: Range<usize>) -> Option<Claimed> {
     let Case { thing, lines, subject, claimed, only } = case;
     let guards = |line: usize| -> Vec<Guard> {
         inline::guards(scene.change.code(line), line, thing).into_iter().chain(blocks.guards(line).to_vec()).collect()
@@ -270,7 +271,7 @@ fn by_itself(blocks: &Blocks<'_>, subject: &Subject<'_>, claimed: &Said<'_>, par
 }
 
 /// Two things joined by `and` or `or`.
-fn joined(scene: &Scene<'_>, blocks: &Blocks<'_>, condition: &str, main: &str) -> Option<Claimed> {
+fn joined(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, condition: &str, main: &str) -> Option<Claimed> {
     static JOINED: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"^(?:both |either |the |a )*(@\d+)[^@]{0,40}? (and|or) (?:[a-z]+ ){0,3}?(@\d+)[^@]{0,40}(?:@\d+)?[^@]{0,20}$",

@@ -21,6 +21,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that a function, type or parameter is new or gone, and both sides of the change define it.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: true,
     check,
     check_statement: None,
 };
@@ -39,7 +41,7 @@ static REMOVED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     if scene.kind != StatementKind::Assertion || MODAL.is_match(skeleton) {
         return Vec::new();

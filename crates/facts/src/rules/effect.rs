@@ -21,6 +21,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says what is done with something, or what happens, and the lines do something else.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(keyword::check),
 };
@@ -100,7 +102,7 @@ static NOT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     if scene.kind != StatementKind::Assertion || MODAL.is_match(skeleton) {
         return Vec::new();
@@ -132,7 +134,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// Whether the lines with a name do with it what is said.
-fn done(scene: &Scene<'_>, deed: Deed, mention: &Mention, part: Range<usize>) -> Option<Claimed> {
+fn done(scene: &Scene<'_, '_>, deed: Deed, mention: &Mention, part: Range<usize>) -> Option<Claimed> {
     if mention.kind != MentionKind::Name {
         return None;
     }
@@ -183,7 +185,7 @@ fn done(scene: &Scene<'_>, deed: Deed, mention: &Mention, part: Range<usize>) ->
 }
 
 /// Whether the change brings or takes what is said to happen now.
-fn happens(scene: &Scene<'_>, is_now: bool, part: Range<usize>) -> Option<Claimed> {
+fn happens(scene: &Scene<'_, '_>, is_now: bool, part: Range<usize>) -> Option<Claimed> {
     let places = scene.change.places_where(|line| {
         let code = scene.change.code(line);
         scene.change.diff.lines()[line].kind != LineKind::Header && !is_comment(code) && RAISES.is_match(code)
@@ -199,7 +201,7 @@ fn happens(scene: &Scene<'_>, is_now: bool, part: Range<usize>) -> Option<Claime
 }
 
 /// Whether added lines log at a level.
-fn level(scene: &Scene<'_>, claimed: &str, part: Range<usize>) -> Option<Claimed> {
+fn level(scene: &Scene<'_, '_>, claimed: &str, part: Range<usize>) -> Option<Claimed> {
     let of = |kind: LineKind| -> Vec<(usize, String)> {
         let lines = scene.change.diff.lines().iter().enumerate().filter(|(_, line)| line.kind == kind);
         let level = |line: usize| {

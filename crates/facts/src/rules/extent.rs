@@ -17,6 +17,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that only comments or layout changed, and the change is one of code.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(effects::check),
 };
@@ -27,7 +29,7 @@ static ONLY: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion {
         return Vec::new();
     }

@@ -65,13 +65,10 @@ pub struct Ruled {
 /// accusations were right; with one of each added (Laplace), since they are few.
 const OF_ALL: f64 = 11.0 / 13.0;
 
-/// Rules that only say that something is there.
-const OF_PRESENCE: [&str; 3] = ["VD001", "VD002", "VD005"];
-
 impl Ruled {
     /// Whether a line says that what is claimed is so, which is more than that a name is there.
     pub fn confirms(&self) -> bool {
-        self.ruling == Ruling::Holds && !OF_PRESENCE.contains(&self.rule.code)
+        self.ruling == Ruling::Holds && !self.rule.is_of_presence
     }
 }
 
@@ -88,10 +85,15 @@ pub struct Rule {
     /// Of the statements that it contradicts where half of all are false, the share that are; see `docs/facts.md`. Most rules speak
     /// too rarely for a figure of their own and have that of all together.
     pub precision: f64,
+    /// Whether it only says that something is there, which confirms nothing that is said of it.
+    pub is_of_presence: bool,
+    /// Whether it may contradict the body of a commit's message, which tells as much of why, of before and of elsewhere as of the
+    /// change.
+    pub reads_bodies: bool,
     /// Reads one clause.
-    pub check: fn(&Scene<'_>) -> Vec<Claimed>,
+    pub check: fn(&Scene<'_, '_>) -> Vec<Claimed>,
     /// Reads a whole statement, questions among them; its scene has the statement in the place of the clause.
-    pub check_statement: Option<fn(&Scene<'_>) -> Vec<Claimed>>,
+    pub check_statement: Option<fn(&Scene<'_, '_>) -> Vec<Claimed>>,
 }
 
 impl std::fmt::Debug for Rule {
@@ -129,9 +131,9 @@ pub static RULES: [&Rule; 16] = [
 ];
 
 /// A clause with all that a rule may ask.
-pub struct Scene<'a> {
+pub struct Scene<'a, 'd> {
     /// The change.
-    pub change: &'a Change<'a>,
+    pub change: &'a Change<'d>,
     /// The clause.
     pub clause: &'a Clause<'a>,
     /// The whole statement around it.
@@ -157,7 +159,7 @@ pub struct Claimed {
     pub message: String,
 }
 
-impl Scene<'_> {
+impl Scene<'_, '_> {
     /// What all rules find in the clause.
     pub fn ruled(&self) -> Vec<Ruled> {
         RULES.into_iter().flat_map(|rule| self.by(rule, rule.check)).collect()
@@ -172,7 +174,7 @@ impl Scene<'_> {
             .collect()
     }
 
-    fn by(&self, rule: &'static Rule, check: fn(&Scene<'_>) -> Vec<Claimed>) -> impl Iterator<Item = Ruled> {
+    fn by(&self, rule: &'static Rule, check: fn(&Scene<'_, '_>) -> Vec<Claimed>) -> impl Iterator<Item = Ruled> {
         let ruled = move |claimed: Claimed| Ruled {
             rule,
             ruling: claimed.ruling,

@@ -21,6 +21,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that one thing comes before another, and on the new side it comes behind.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(words::check),
 };
@@ -67,13 +69,13 @@ static CONCURRENT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether changed lines run at another time than their order says: an `await` that goes leaves every line where it was.
-fn is_concurrent(scene: &Scene<'_>) -> bool {
+fn is_concurrent(scene: &Scene<'_, '_>) -> bool {
     let lines = scene.change.diff.lines().iter().enumerate();
     lines.filter(|(_, line)| line.kind.is_changed()).any(|(index, _)| CONCURRENT.is_match(scene.change.code(index)))
 }
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
-    if scene.kind != StatementKind::Assertion || is_concurrent(scene) || MODAL.is_match(&scene.clause.skeleton) {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
+    if scene.kind != StatementKind::Assertion || MODAL.is_match(&scene.clause.skeleton) {
         return Vec::new();
     }
     let skeleton = &scene.clause.skeleton;
@@ -95,10 +97,11 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         let whole = captures.get(0).expect("the whole").range();
         pairs.push((whole, captures[2].to_owned(), captures[3].to_owned(), is_before, captures[1].to_owned()));
     }
-    if pairs.is_empty() && !skeleton.contains(" between ") {
+    // all changed lines are read for it, so only for a sentence that speaks of an order
+    if pairs.is_empty() && !skeleton.contains(" between ") || is_concurrent(scene) {
         return found;
     }
-    let blocks = Blocks::new_side(scene.change.diff);
+    let blocks = scene.change.new_blocks();
     for (part, first, second, is_before, word) in pairs {
         let second = END.replace(&second, "");
         let first = SCOPE.replace_all(&first, "");
@@ -117,7 +120,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         }
         let has_import = |part: &str| part.contains("import");
         let is_text = matches!(word.as_str(), "above" | "below") || (has_import(&first) && has_import(&second));
-        let Some((lines, straight)) = order(scene, &blocks, &things, is_text) else { continue };
+        let Some((lines, straight)) = order(scene, blocks, &things, is_text) else { continue };
         let name = |index: usize| if index == 0 { first.trim() } else { second.trim() };
         let written = |part: &str| written(scene, part);
         let (ruling, message) = if straight == is_before {
@@ -175,17 +178,22 @@ fn is_readable(thing: &Thing<'_>) -> bool {
 }
 
 /// A part of the skeleton as the text has it, short.
-fn written(scene: &Scene<'_>, part: &str) -> String {
+fn written(scene: &Scene<'_, '_>, part: &str) -> String {
     let start = scene.clause.skeleton.find(part).unwrap_or(0);
     format!("«{}»", scene.clause.text[scene.clause.origin(start..start + part.len())].trim())
 }
 
-fn same_hunk(scene: &Scene<'_>, a: usize, b: usize) -> bool {
+fn same_hunk(scene: &Scene<'_, '_>, a: usize, b: usize) -> bool {
     scene.change.diff.lines()[a.min(b)..=a.max(b)].iter().all(|line| line.kind != LineKind::Header)
 }
 
 /// Whether the first thing stands before the second one wherever both are, with their lines; `None` where it is not the same everywhere.
-fn order(scene: &Scene<'_>, blocks: &Blocks<'_>, things: &[Thing<'_>; 2], is_text: bool) -> Option<(Vec<usize>, bool)> {
+fn order(
+    scene: &Scene<'_, '_>,
+    blocks: &Blocks<'_>,
+    things: &[Thing<'_>; 2],
+    is_text: bool,
+) -> Option<(Vec<usize>, bool)> {
     let lines = [&things[0], &things[1]].map(|thing| thing.lines(scene, Places::new_side, is_text));
     if lines.iter().any(|lines| lines.len() > MANY) {
         return None;

@@ -23,6 +23,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says of two things with two others which belong together, and the lines have them the other way round.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(check),
 };
@@ -51,7 +53,7 @@ static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     if scene.kind != StatementKind::Assertion || MODAL.is_match(skeleton) {
         return Vec::new();
@@ -65,7 +67,6 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         let group = |n: usize| captures[n].to_owned();
         all.push((captures.get(0).expect("the whole").range(), [group(3), group(6)], [group(1), group(4)]));
     }
-    let blocks = std::cell::LazyCell::new(|| Blocks::new_side(scene.change.diff));
     let mut found = Vec::new();
     for (part, things, owners) in all {
         if ELSEWHERE.is_match(&skeleton[part.clone()]) {
@@ -93,7 +94,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         let other = |index: usize| read[1 - index].mentions.first().copied();
         let mut lines = Vec::new();
         let mut belongs = |thing: usize, owner: usize| {
-            let found = owners_read[owner].line_with(scene, &blocks, &read[thing], other(thing));
+            let found = owners_read[owner].line_with(scene, scene.change.new_blocks(), &read[thing], other(thing));
             lines.extend(found);
             found.is_some()
         };
@@ -114,7 +115,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
-fn said(scene: &Scene<'_>, part: &str) -> String {
+fn said(scene: &Scene<'_, '_>, part: &str) -> String {
     let start = scene.clause.skeleton.find(part).unwrap_or(0);
     format!("«{}»", scene.clause.text[scene.clause.origin(start..start + part.len())].trim())
 }
@@ -150,7 +151,7 @@ enum Owner<'c> {
 }
 
 impl<'c> Owner<'c> {
-    fn read(scene: &'c Scene<'_>, part: &str) -> Owner<'c> {
+    fn read(scene: &'c Scene<'_, '_>, part: &str) -> Owner<'c> {
         let words: Vec<&str> = part.split(' ').collect();
         if let Some((_, sign)) = SIGNS.iter().find(|(name, _)| words.last() == Some(name) && words.len() <= 2) {
             return Owner::Sign(sign);
@@ -174,7 +175,7 @@ impl<'c> Owner<'c> {
     /// A line of the new side that has a thing in what it is said to belong to. On a line with both things each has what follows it.
     fn line_with(
         &self,
-        scene: &Scene<'_>,
+        scene: &Scene<'_, '_>,
         blocks: &Blocks<'_>,
         thing: &Thing<'_>,
         other: Option<&Mention>,

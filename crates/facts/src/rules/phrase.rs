@@ -123,7 +123,7 @@ static COMPLEMENT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Where a pattern matches a clause, if the words before each thing belong to it.
-pub fn readings<'s>(scene: &'s Scene<'_>, pattern: &Regex) -> Vec<Reading<'s>> {
+pub fn readings<'s>(scene: &'s Scene<'_, '_>, pattern: &Regex) -> Vec<Reading<'s>> {
     let skeleton = &scene.clause.skeleton;
     let read = |captures: Captures<'_>| {
         // "the call in `f` was removed" is not about `f`

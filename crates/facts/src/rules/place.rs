@@ -25,6 +25,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that something is in one function, and the lines have it in another only.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(changed::check),
 };
@@ -62,13 +64,13 @@ static MOVED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion || MODAL.is_match(&scene.clause.skeleton) {
         return Vec::new();
     }
     let skeleton = &scene.clause.skeleton;
     let mut found = Vec::new();
-    let sides = std::cell::LazyCell::new(|| [Blocks::new_side(scene.change.diff), Blocks::old_side(scene.change.diff)]);
+    let sides = std::cell::LazyCell::new(|| scene.change.sides());
     let claimed = |part, (ruling, lines, message)| Claimed { ruling, part, lines, message };
     for captures in NOT_THERE.iter().flat_map(|pattern| pattern.captures_iter(skeleton)) {
         let part = captures.get(0).expect("the whole").range();
@@ -104,13 +106,13 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 type Ruled = (Ruling, Vec<usize>, String);
 
 /// Whether the change shows a scope of this name.
-fn is_scope(sides: &[Blocks<'_>; 2], name: &str) -> Option<ScopeKind> {
+fn is_scope(sides: &[&Blocks<'_>; 2], name: &str) -> Option<ScopeKind> {
     let of =
         |blocks: &Blocks<'_>| blocks.all_scopes().into_iter().find(|scope| scope.name == name).map(|scope| scope.kind);
-    of(&sides[0]).or_else(|| of(&sides[1]))
+    of(sides[0]).or_else(|| of(sides[1]))
 }
 
-fn judge(scene: &Scene<'_>, sides: &[Blocks<'_>; 2], thing: &Mention, place: &Mention) -> Option<Ruled> {
+fn judge(scene: &Scene<'_, '_>, sides: &[&Blocks<'_>; 2], thing: &Mention, place: &Mention) -> Option<Ruled> {
     let can_be = |kind: MentionKind| matches!(kind, MentionKind::Name | MentionKind::Snippet);
     if place.kind != MentionKind::Name || !can_be(thing.kind) || thing.last() == place.last() {
         return None;
@@ -155,19 +157,25 @@ fn judge(scene: &Scene<'_>, sides: &[Blocks<'_>; 2], thing: &Mention, place: &Me
     Some((Ruling::Contradicted, lines.into_iter().map(|(_, line)| line).collect(), message))
 }
 
-fn written<'t>(scene: &Scene<'t>, mention: &Mention) -> &'t str {
+fn written<'t>(scene: &Scene<'t, '_>, mention: &Mention) -> &'t str {
     &scene.clause.text[mention.span.clone()]
 }
 
-fn inside(scene: &Scene<'_>, blocks: &Blocks<'_>, thing: &Thing<'_>, place: &Mention, kind: LineKind) -> Vec<usize> {
+fn inside(
+    scene: &Scene<'_, '_>,
+    blocks: &Blocks<'_>,
+    thing: &Thing<'_>,
+    place: &Mention,
+    kind: LineKind,
+) -> Vec<usize> {
     let side = if kind == LineKind::Removed { Places::old_side } else { Places::new_side };
     let lines = thing.lines(scene, side, false).into_iter();
     lines.filter(|&line| scene.change.diff.lines()[line].kind == kind && blocks.is_in(line, place.last())).collect()
 }
 
 fn one_not_other(
-    scene: &Scene<'_>,
-    sides: &[Blocks<'_>; 2],
+    scene: &Scene<'_, '_>,
+    sides: &[&Blocks<'_>; 2],
     thing: &Thing<'_>,
     place: &Mention,
     other: &Mention,
@@ -176,8 +184,8 @@ fn one_not_other(
         return None;
     }
     is_scope(sides, place.last()).and(is_scope(sides, other.last()))?;
-    let here = inside(scene, &sides[0], thing, place, LineKind::Added);
-    let there = inside(scene, &sides[0], thing, other, LineKind::Added);
+    let here = inside(scene, sides[0], thing, place, LineKind::Added);
+    let there = inside(scene, sides[0], thing, other, LineKind::Added);
     match (here.is_empty(), there.is_empty()) {
         (false, true) => Some((Ruling::Holds, here, format!("it is in `{}`", written(scene, place)))),
         (true, false) => {
@@ -188,12 +196,18 @@ fn one_not_other(
     }
 }
 
-fn moved(scene: &Scene<'_>, sides: &[Blocks<'_>; 2], thing: &Thing<'_>, from: &Mention, to: &Mention) -> Option<Ruled> {
+fn moved(
+    scene: &Scene<'_, '_>,
+    sides: &[&Blocks<'_>; 2],
+    thing: &Thing<'_>,
+    from: &Mention,
+    to: &Mention,
+) -> Option<Ruled> {
     if thing.is_empty() || from.last() == to.last() {
         return None;
     }
-    let went = |place: &Mention| inside(scene, &sides[1], thing, place, LineKind::Removed);
-    let came = |place: &Mention| inside(scene, &sides[0], thing, place, LineKind::Added);
+    let went = |place: &Mention| inside(scene, sides[1], thing, place, LineKind::Removed);
+    let came = |place: &Mention| inside(scene, sides[0], thing, place, LineKind::Added);
     let (straight, crossed) = ([went(from), came(to)], [went(to), came(from)]);
     if straight.iter().any(|lines| !lines.is_empty()) {
         let is_sure = straight.iter().all(|lines| !lines.is_empty());

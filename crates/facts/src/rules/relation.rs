@@ -24,6 +24,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that something is passed to, called on, read from or set to another thing, and the lines have it with a third one.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check: |_| Vec::new(),
     check_statement: Some(check),
 };
@@ -59,26 +61,25 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement says of two things.
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
     if scene.kind == StatementKind::Request || OPEN.is_match(said) {
         return Vec::new();
     }
-    let blocks = std::cell::LazyCell::new(|| Blocks::new_side(scene.change.diff));
     let mut found = Vec::new();
     for captures in RELATIONS.iter().flat_map(|pattern| pattern.captures_iter(said)) {
         let part = captures.get(0).expect("the whole").range();
         if !is_denied(&said[..part.start]) {
-            found.extend(judge(scene, &blocks, &captures[1], &captures[2], part));
+            found.extend(judge(scene, scene.change.new_blocks(), &captures[1], &captures[2], part));
         }
     }
     found.truncate(1);
     found
 }
 
-fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, thing: &str, with: &str, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, thing: &str, with: &str, part: Range<usize>) -> Option<Claimed> {
     // "the value of `a` from `b`" speaks of more than two
     if with.split(' ').count() > 5
         || [" of ", " in ", " from "].iter().any(|joint| with.contains(joint))
@@ -124,7 +125,7 @@ fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, thing: &str, with: &str, part: 
 }
 
 /// Whether lines of code of the new side have a term.
-fn is_code_of_new_side(scene: &Scene<'_>, term: &Term<'_>) -> bool {
+fn is_code_of_new_side(scene: &Scene<'_, '_>, term: &Term<'_>) -> bool {
     let is_code = |line: &usize| {
         let is_file = scene.change.diff.lines()[*line].kind == LineKind::Header
             && !scene.change.diff.line_text(*line).starts_with("@@");

@@ -21,6 +21,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says from which module something is imported, and the line that imports it names another one.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: None,
 };
@@ -45,7 +47,7 @@ static MODULES: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     ]
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion {
         return Vec::new();
     }
@@ -75,7 +77,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
-fn compare(scene: &Scene<'_>, name: &Mention, module: &Mention) -> Option<(Ruling, Vec<usize>, String)> {
+fn compare(scene: &Scene<'_, '_>, name: &Mention, module: &Mention) -> Option<(Ruling, Vec<usize>, String)> {
     if !matches!(name.kind, MentionKind::Name) {
         return None;
     }

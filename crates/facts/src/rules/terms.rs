@@ -57,7 +57,7 @@ pub struct Term<'c> {
 
 impl Term<'_> {
     /// Whether the change has it as an identifier or a whole string, in any case.
-    pub fn is_exact(&self, scene: &Scene<'_>) -> bool {
+    pub fn is_exact(&self, scene: &Scene<'_, '_>) -> bool {
         let capital = self
             .written
             .chars()
@@ -135,7 +135,7 @@ const KEYWORDS: [&str; 14] = [
 ];
 
 /// The terms of a part of the clause's skeleton, in order, each once.
-pub fn terms<'c>(scene: &'c Scene<'_>, part: &str) -> Vec<Term<'c>> {
+pub fn terms<'c>(scene: &'c Scene<'_, '_>, part: &str) -> Vec<Term<'c>> {
     let mut found: Vec<Term<'c>> = Vec::new();
     for word in WORD.find_iter(part).map(|word| word.as_str()) {
         let term = if word.starts_with('@') { named(scene, word) } else { spoken(scene, word) };
@@ -144,7 +144,7 @@ pub fn terms<'c>(scene: &'c Scene<'_>, part: &str) -> Vec<Term<'c>> {
     found
 }
 
-fn named<'c>(scene: &'c Scene<'_>, placeholder: &str) -> Option<Term<'c>> {
+fn named<'c>(scene: &'c Scene<'_, '_>, placeholder: &str) -> Option<Term<'c>> {
     let mention = scene.clause.mention(placeholder)?;
     if mention.kind == MentionKind::File {
         return None;
@@ -161,7 +161,7 @@ fn named<'c>(scene: &'c Scene<'_>, placeholder: &str) -> Option<Term<'c>> {
 }
 
 /// Where all the words of a name stand together that is not there as it is written: `CHAT_SKIP` of `Behavior_CHAT_SKIP`.
-fn in_words(scene: &Scene<'_>, mention: &Mention) -> Places {
+fn in_words(scene: &Scene<'_, '_>, mention: &Mention) -> Places {
     let words = stems(&mention.code);
     if mention.kind != MentionKind::Name || words.len() < 2 {
         return Places::default();
@@ -175,7 +175,7 @@ fn in_words(scene: &Scene<'_>, mention: &Mention) -> Places {
         .places_where(|line| scene.change.diff.lines()[line].kind != veridiff_text::diff::LineKind::Header && has(line))
 }
 
-fn spoken<'c>(scene: &'c Scene<'_>, word: &str) -> Option<Term<'c>> {
+fn spoken<'c>(scene: &'c Scene<'_, '_>, word: &str) -> Option<Term<'c>> {
     if is_stop(word) || word.contains('\'') || TALK.contains(&word) {
         return None;
     }
@@ -215,7 +215,7 @@ fn merged(one: Places, other: Places) -> Places {
 }
 
 /// Where a word stands: lines of code, or comments where no code has it.
-fn places_of(scene: &Scene<'_>, key: &str) -> Places {
+fn places_of(scene: &Scene<'_, '_>, key: &str) -> Places {
     let Some(all) = scene.change.occurrences.of_stem(key) else { return Places::default() };
     let is_code = |line: usize| !is_comment(scene.change.code(line));
     let has_code = all.added.iter().chain(&all.removed).chain(&all.context).any(|&line| is_code(line));

@@ -95,7 +95,7 @@ impl<'c> Thing<'c> {
     /// The lines that it stands on, of those that `side` takes from where a name or a word stands: those with all its
     /// names, and of these those with most of its words. Heads of the functions that it names and imports are left out
     /// unless the sentence speaks of the text of the program.
-    pub fn lines(&self, scene: &Scene<'_>, side: fn(&Places) -> Vec<usize>, of_text: bool) -> Vec<usize> {
+    pub fn lines(&self, scene: &Scene<'_, '_>, side: fn(&Places) -> Vec<usize>, of_text: bool) -> Vec<usize> {
         let mut left: Option<Vec<usize>> = None;
         for mention in &self.mentions {
             let found = scene.change.find(mention);
@@ -142,7 +142,7 @@ impl<'c> Thing<'c> {
 }
 
 /// Whether a line has more of a name than its definition or its import.
-fn is_use(scene: &Scene<'_>, line: usize, mention: &Mention, of_text: bool) -> bool {
+fn is_use(scene: &Scene<'_, '_>, line: usize, mention: &Mention, of_text: bool) -> bool {
     let code = scene.change.code(line);
     scene.change.diff.lines()[line].kind != LineKind::Header
         && (of_text

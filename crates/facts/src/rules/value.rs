@@ -30,6 +30,8 @@ pub static RULE: Rule = Rule {
     summary: "The text gives a value of something, and the lines give it another.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: true,
     check,
     check_statement: Some(|scene| {
         [numbers::check(scene), defaults::check(scene), growth::check(scene), strings::check(scene)].concat()
@@ -43,7 +45,7 @@ enum Time {
     Before,
 }
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion {
         return Vec::new();
     }
@@ -170,7 +172,7 @@ fn is_flag_of(flag: &str, name: &str) -> bool {
         .is_some_and(|flag| flag.replace('-', "_") == name.trim_start_matches("--").replace('-', "_"))
 }
 
-fn judge(scene: &Scene<'_>, named: &Named<'_>, value: &Mention, time: Time, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, named: &Named<'_>, value: &Mention, time: Time, part: Range<usize>) -> Option<Claimed> {
     let can_have = |mention: &Mention| {
         matches!(mention.kind, MentionKind::Name | MentionKind::Text | MentionKind::Flag) && mention.span != value.span
     };
@@ -201,7 +203,7 @@ struct Valued {
 }
 
 /// The values that one side gives to a thing; whether it gets one that is no literal too.
-fn values(scene: &Scene<'_>, named: &Named<'_>, time: Time) -> (Vec<Valued>, bool) {
+fn values(scene: &Scene<'_, '_>, named: &Named<'_>, time: Time) -> (Vec<Valued>, bool) {
     let left_out = if time == Time::Now { LineKind::Removed } else { LineKind::Added };
     let (mut all, mut has_other): (Vec<Valued>, bool) = (Vec::new(), false);
     for (index, line) in scene.change.diff.lines().iter().enumerate() {
@@ -222,7 +224,7 @@ fn values(scene: &Scene<'_>, named: &Named<'_>, time: Time) -> (Vec<Valued>, boo
 }
 
 fn compare(
-    scene: &Scene<'_>,
+    scene: &Scene<'_, '_>,
     named: &Named<'_>,
     claimed: &Literal,
     written: &str,
@@ -263,7 +265,7 @@ fn assigns(code: &str, named: &Named<'_>) -> bool {
 const MANY: usize = 60;
 
 /// What is said to go from one to another: a removed line that is an added one but for the two shows which way.
-fn swapped(scene: &Scene<'_>, old: &Mention, new: &Mention, part: Range<usize>) -> Option<Claimed> {
+fn swapped(scene: &Scene<'_, '_>, old: &Mention, new: &Mention, part: Range<usize>) -> Option<Claimed> {
     let lines = |mention: &Mention, pick: fn(&crate::occurrences::Places) -> &Vec<usize>| {
         scene
             .change
@@ -292,7 +294,7 @@ fn swapped(scene: &Scene<'_>, old: &Mention, new: &Mention, part: Range<usize>) 
     Some(Claimed { ruling: Ruling::Contradicted, part, lines, message })
 }
 
-fn says(scene: &Scene<'_>, name: &Mention, text: &Mention, part: Range<usize>) -> Option<Claimed> {
+fn says(scene: &Scene<'_, '_>, name: &Mention, text: &Mention, part: Range<usize>) -> Option<Claimed> {
     if name.kind != MentionKind::Name || !matches!(text.kind, MentionKind::Text | MentionKind::Name) || !text.is_marked
     {
         return None;

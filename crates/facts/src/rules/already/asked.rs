@@ -9,7 +9,6 @@ use veridiff_text::{
 };
 
 use crate::{
-    blocks::Blocks,
     mention::MentionKind,
     occurrences::stems,
     rules::{
@@ -98,7 +97,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement asks for or misses.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     if scene.task == veridiff_text::sample::Task::Commit {
         return Vec::new();
@@ -122,7 +121,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
-fn judge(scene: &Scene<'_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
     if matches!(case, If::Done | If::Undone) {
         let (verb, thing) = thing.split_once(' ')?;
         return done(scene, verb, thing, part);
@@ -169,7 +168,7 @@ fn judge(scene: &Scene<'_>, case: If, thing: &str, part: Range<usize>) -> Option
 }
 
 /// Whether an added line does to a thing what is said not to be done, by a verb that code has.
-fn done(scene: &Scene<'_>, verb: &str, thing: &str, part: Range<usize>) -> Option<Claimed> {
+fn done(scene: &Scene<'_, '_>, verb: &str, thing: &str, part: Range<usize>) -> Option<Claimed> {
     const VAGUE: [&str; 30] = [
         "add", "use", "make", "have", "need", "get", "put", "let", "move", "rename", "remove", "replace", "change",
         "keep", "fix", "update", "write", "document", "test", "drop", "delete", "extract", "split", "explain",
@@ -198,7 +197,7 @@ fn done(scene: &Scene<'_>, verb: &str, thing: &str, part: Range<usize>) -> Optio
 }
 
 /// An added line of code that has all terms.
-fn added_line(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
+fn added_line(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     let (first, others) = all.split_first()?;
     let has_all = |line: &&usize| {
         others.iter().all(|term| term.places.added.contains(line)) && !is_comment(scene.change.code(**line))
@@ -207,7 +206,7 @@ fn added_line(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
 }
 
 /// An added condition that has all terms: of a block, or of an expression on a line.
-fn checked(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
+fn checked(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     let says = |code: &str| {
         let parts = stems(code);
         all.iter().all(|term| match term.mention {
@@ -216,7 +215,7 @@ fn checked(scene: &Scene<'_>, all: &[Term<'_>]) -> Option<usize> {
         })
     };
     let is_added = |line: usize| scene.change.diff.lines()[line].kind == LineKind::Added;
-    let guards = Blocks::new_side(scene.change.diff).conditions();
+    let guards = scene.change.new_blocks().conditions();
     let guard = guards.iter().find(|guard| is_added(guard.line) && says(&guard.condition)).map(|guard| guard.line);
     guard.or_else(|| {
         let lines = (0..scene.change.diff.lines().len()).filter(|&line| is_added(line));

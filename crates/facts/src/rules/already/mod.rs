@@ -28,6 +28,8 @@ pub static RULE: Rule = Rule {
     summary: "The text asks for something, or says that it is missing or unused, and the new side has it.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(asked::check),
 };
@@ -53,7 +55,7 @@ static HERE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if !matches!(scene.kind, StatementKind::Assertion | StatementKind::Request) {
         return Vec::new();
     }
@@ -84,7 +86,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
-fn against(scene: &Scene<'_>, lack: Lack, reading: &Reading<'_>) -> Option<(Vec<usize>, String)> {
+fn against(scene: &Scene<'_, '_>, lack: Lack, reading: &Reading<'_>) -> Option<(Vec<usize>, String)> {
     let mention = *reading.things.first()?;
     let is_entry = matches!(lack, Lack::Import | Lack::Entry) && mention.kind != MentionKind::Number;
     if mention.kind != MentionKind::Name && !is_entry {

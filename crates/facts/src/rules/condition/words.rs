@@ -108,7 +108,7 @@ const HOLDS: [&str; 25] = [
 ];
 
 /// What the statement says of conditions.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -118,7 +118,6 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     if OPEN.is_match(&said[said_from..]) {
         return Vec::new();
     }
-    let blocks = std::cell::LazyCell::new(|| Blocks::new_side(scene.change.diff));
     let mut found = Vec::new();
     for captures in CONDITION.captures_iter(said) {
         let (whole, condition) = (captures.get(0).expect("the whole"), captures.get(2).expect("the condition"));
@@ -140,7 +139,12 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
                 continue;
             }
             let tie = if index > 0 && tie == Tie::If { Tie::Only } else { tie };
-            found.extend(judge(scene, &blocks, &Claim { action, condition: conjunct, tie, holds }, whole.range()));
+            found.extend(judge(
+                scene,
+                scene.change.new_blocks(),
+                &Claim { action, condition: conjunct, tie, holds },
+                whole.range(),
+            ));
         }
     }
     found.truncate(1);
@@ -156,7 +160,7 @@ struct Claim<'s> {
     holds: bool,
 }
 
-fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Range<usize>) -> Option<Claimed> {
     let condition = plain(scene, claim.condition)?;
     let (n_not, n_denied) = (NOT.find_iter(&condition).count(), DENIED.find_iter(claim.action).count());
     let is_double = condition.contains("not null") || condition.contains("n't null");
@@ -201,7 +205,7 @@ fn judge(scene: &Scene<'_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Range<
 }
 
 /// What a condition is about; none where the change does not have it, or not what it is said to be.
-fn subject_of<'c>(scene: &'c Scene<'_>, condition: &str) -> Option<Vec<Term<'c>>> {
+fn subject_of<'c>(scene: &'c Scene<'_, '_>, condition: &str) -> Option<Vec<Term<'c>>> {
     let bare = NOT.replace_all(condition, " ");
     let mut subject = terms(scene, &bare);
     subject.retain(|term| !HOLDS.contains(&term.key.as_str()));
@@ -218,7 +222,7 @@ fn subject_of<'c>(scene: &'c Scene<'_>, condition: &str) -> Option<Vec<Term<'c>>
 }
 
 /// A condition with the constants of code as words; none where it compares with a number.
-fn plain(scene: &Scene<'_>, condition: &str) -> Option<String> {
+fn plain(scene: &Scene<'_, '_>, condition: &str) -> Option<String> {
     let mut words = Vec::new();
     for word in condition.split(' ') {
         let mention = word
@@ -242,7 +246,7 @@ fn is_subject(term: &Term<'_>) -> bool {
 }
 
 /// The lines on which an action happens: added ones if there are any.
-fn action_lines(scene: &Scene<'_>, action: &[Term<'_>]) -> Vec<usize> {
+fn action_lines(scene: &Scene<'_, '_>, action: &[Term<'_>]) -> Vec<usize> {
     const MANY: usize = 8;
     let action: Vec<Term<'_>> = action.iter().filter(|term| !term.places.added.is_empty()).cloned().collect();
     if !action.iter().any(|term| term.weight > Weight::Common && !term.places.is_empty()) {

@@ -91,7 +91,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the whole statement sets against each other.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(skeleton) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -111,7 +111,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
     found
 }
 
-fn judge(scene: &Scene<'_>, old: &str, new: &str, runs: bool, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<usize>) -> Option<Claimed> {
     let [old, new] = apart(terms(scene, old), terms(scene, new));
     let (new_agrees, new_against) = evidence(&new, [Side::New, Side::Came], Side::Old);
     let (old_agrees, old_against) = evidence(&old, [Side::Old, Side::Went], Side::New);
@@ -148,7 +148,7 @@ fn judge(scene: &Scene<'_>, old: &str, new: &str, runs: bool, part: Range<usize>
 }
 
 /// A number that is said to make way for one that the change does not have, and that is still there.
-fn value_stays(scene: &Scene<'_>, old: &[Term<'_>], new: &[Term<'_>], part: Range<usize>) -> Option<Claimed> {
+fn value_stays(scene: &Scene<'_, '_>, old: &[Term<'_>], new: &[Term<'_>], part: Range<usize>) -> Option<Claimed> {
     fn number<'t, 'c>(terms: &'t [Term<'c>]) -> Option<&'t Term<'c>> {
         let mut all = terms.iter().filter(|term| term.mention.is_some_and(|mention| mention.value().is_some()));
         all.next().filter(|_| all.next().is_none())
@@ -177,7 +177,7 @@ fn evidence<'t, 'c>(terms: &'t [Term<'c>], right: [Side; 2], wrong: Side) -> (bo
 
 /// Whether what speaks against one part stands on a line with what is on the same side of the other: it runs there, or it is a text on the
 /// change, such as a list of changes.
-fn tells_of_both(scene: &Scene<'_>, part: &[Term<'_>], against: &[&Term<'_>]) -> bool {
+fn tells_of_both(scene: &Scene<'_, '_>, part: &[Term<'_>], against: &[&Term<'_>]) -> bool {
     let of_one_side = |term: &&Term<'_>| matches!(term.side(), Side::New | Side::Old);
     against.iter().any(|other| {
         let lines = [other.places.added.as_slice(), &other.places.removed].concat();

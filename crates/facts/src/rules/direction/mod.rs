@@ -22,6 +22,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says that something was added, removed or replaced, and the lines show the opposite.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: true,
     check,
     check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene)].concat()),
 };
@@ -29,7 +31,7 @@ pub static RULE: Rule = Rule {
 /// What the change says of a claim, with the lines and the words for it.
 type Finding = (Ruling, Vec<usize>, String);
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     // what a review asks for is not said to have happened
     if scene.kind != StatementKind::Assertion {
         return Vec::new();
@@ -82,7 +84,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// Whether a swap is only spoken of as possible; a commit message says what it does even where it says what for.
-fn is_hypothetical(scene: &Scene<'_>, before: &str) -> bool {
+fn is_hypothetical(scene: &Scene<'_, '_>, before: &str) -> bool {
     let before = before.trim_end();
     match scene.task {
         Task::Commit => {

@@ -89,7 +89,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the whole statement says of things.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -132,7 +132,7 @@ impl Way {
 /// Takes the lines of one side.
 type LinesOf = fn(&Places) -> Vec<usize>;
 
-fn judge(scene: &Scene<'_>, way: Way, thing: &str, part: Range<usize>) -> Option<Claimed> {
+fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Option<Claimed> {
     if thing.trim_start().split(' ').next().is_some_and(|word| PREPOSITIONS.contains(&word)) {
         return None;
     }
@@ -169,7 +169,7 @@ fn judge(scene: &Scene<'_>, way: Way, thing: &str, part: Range<usize>) -> Option
 }
 
 /// Whether what stands on the wrong side is enough to tell: a name, two words, or all that is said.
-fn says_enough(scene: &Scene<'_>, way: Way, terms: &[Term<'_>]) -> bool {
+fn says_enough(scene: &Scene<'_, '_>, way: Way, terms: &[Term<'_>]) -> bool {
     let is_against = |term: &&Term<'_>| term.side() == way.wrong() && term.weight > Weight::Common;
     let against: Vec<&Term<'_>> = terms.iter().filter(is_against).collect();
     let is_name = |term: &&Term<'_>| term.weight == Weight::Name && !term.mention.is_some_and(Mention::is_literal);
@@ -181,7 +181,7 @@ fn says_enough(scene: &Scene<'_>, way: Way, terms: &[Term<'_>]) -> bool {
 }
 
 /// Whether a thing that is named stands on unchanged lines of code alone.
-fn is_untouched(scene: &Scene<'_>, term: &Term<'_>) -> bool {
+fn is_untouched(scene: &Scene<'_, '_>, term: &Term<'_>) -> bool {
     let places = &term.places;
     let is_code = |line: &usize| {
         let code = scene.change.code(*line);

@@ -21,12 +21,12 @@ static TAKES_AWAY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether code on these lines takes something away when it runs.
-pub fn takes_away(scene: &Scene<'_>, lines: &[usize]) -> bool {
+pub fn takes_away(scene: &Scene<'_, '_>, lines: &[usize]) -> bool {
     lines.iter().any(|&line| TAKES_AWAY.is_match(scene.change.code(line)))
 }
 
 /// Whether a thing came or went, against what is said.
-pub fn moved(scene: &Scene<'_>, way: Way, weight: Weight, mention: &Mention) -> Option<Finding> {
+pub fn moved(scene: &Scene<'_, '_>, way: Way, weight: Weight, mention: &Mention) -> Option<Finding> {
     let found = scene.change.find(mention);
     let places = found.exactly()?;
     let name = &scene.clause.text[mention.span.clone()];
@@ -77,7 +77,7 @@ fn is_against(places: &Places, way: Way) -> bool {
 }
 
 /// The same of a thing that is named by a word, such as "a lock".
-pub fn noun_moved(scene: &Scene<'_>, way: Way, noun: &str) -> Option<Finding> {
+pub fn noun_moved(scene: &Scene<'_, '_>, way: Way, noun: &str) -> Option<Finding> {
     // what a gerund says is done to something: "start throwing an error"
     let word = noun.split(' ').next().filter(|word| word.ends_with("ing") && word.len() > 6);
     let head = word.or_else(|| noun.rsplit(' ').next())?;
@@ -94,7 +94,7 @@ pub fn noun_moved(scene: &Scene<'_>, way: Way, noun: &str) -> Option<Finding> {
 }
 
 /// Where a word of prose stands in names, strings and comments, if it is no word that stands for anything.
-pub fn telling_word<'s>(scene: &'s Scene<'_>, word: &str) -> Option<&'s Places> {
+pub fn telling_word<'s>(scene: &'s Scene<'_, '_>, word: &str) -> Option<&'s Places> {
     let is_vague = word.len() < 4 || is_common(word) || is_stop(word) || is_common(word.trim_end_matches('s'));
     scene.change.occurrences.word(word).filter(|_| !is_vague)
 }

@@ -11,7 +11,7 @@ use crate::{
 use veridiff_text::{diff::LineKind, grounding::is_stop};
 
 /// Whether what is said to be old is new, and what is said to be new is old. A claim of one and not the other asks for both.
-pub fn swapped(scene: &Scene<'_>, old: &Mention, new: &Mention, kind: Swap) -> Option<Finding> {
+pub fn swapped(scene: &Scene<'_, '_>, old: &Mention, new: &Mention, kind: Swap) -> Option<Finding> {
     if old.code == new.code || [old, new].iter().any(|mention| mention.kind == MentionKind::File) {
         return None;
     }
@@ -53,7 +53,7 @@ pub fn swapped(scene: &Scene<'_>, old: &Mention, new: &Mention, kind: Swap) -> O
 }
 
 /// Where a thing stands by itself, if the other one can stand in it or it in the other.
-fn find(scene: &Scene<'_>, mention: &Mention, other: &Mention) -> Option<Places> {
+fn find(scene: &Scene<'_, '_>, mention: &Mention, other: &Mention) -> Option<Places> {
     let (pieces, others) = (mention.pieces(), other.pieces());
     let overlap =
         pieces.iter().all(|piece| others.contains(piece)) || others.iter().all(|piece| pieces.contains(piece));
@@ -67,7 +67,7 @@ fn find(scene: &Scene<'_>, mention: &Mention, other: &Mention) -> Option<Places>
 }
 
 /// A removed and an added line that are the same but for one thing in the place of the other.
-fn exchanged(scene: &Scene<'_>, [from, to]: [&str; 2], removed: &[usize], added: &[usize]) -> Option<[usize; 2]> {
+fn exchanged(scene: &Scene<'_, '_>, [from, to]: [&str; 2], removed: &[usize], added: &[usize]) -> Option<[usize; 2]> {
     let (from, to) = (squeezed(from), squeezed(to));
     const MOST: usize = 60;
     removed.iter().take(MOST).find_map(|&old| {
@@ -82,7 +82,7 @@ fn exchanged(scene: &Scene<'_>, [from, to]: [&str; 2], removed: &[usize], added:
 }
 
 /// The same of things that are named by words.
-pub fn nouns_swapped(scene: &Scene<'_>, old: &str, new: &str) -> Option<Finding> {
+pub fn nouns_swapped(scene: &Scene<'_, '_>, old: &str, new: &str) -> Option<Finding> {
     let pairs = old.split(' ').flat_map(|was| new.split(' ').map(move |is| (was, is))).filter(|(was, is)| was != is);
     for (was, is) in pairs {
         // two names are read as such
@@ -110,13 +110,13 @@ pub fn nouns_swapped(scene: &Scene<'_>, old: &str, new: &str) -> Option<Finding>
 }
 
 /// A word as it is; for a name that stands in its place, the name in lower case.
-fn plain(scene: &Scene<'_>, word: &str) -> String {
+fn plain(scene: &Scene<'_, '_>, word: &str) -> String {
     let name = word.starts_with('@').then(|| scene.clause.mention(word)).flatten();
     name.map_or_else(|| word.to_owned(), |name| name.code.to_lowercase())
 }
 
 /// A removed and an added line that are the same but for one word, in any case, in the place of the other.
-fn words_exchanged(scene: &Scene<'_>, from: &str, to: &str) -> Option<[usize; 2]> {
+fn words_exchanged(scene: &Scene<'_, '_>, from: &str, to: &str) -> Option<[usize; 2]> {
     const SHORTEST: usize = 2;
     if from.len() < SHORTEST || to.len() < SHORTEST || is_stop(from) || is_stop(to) {
         return None;

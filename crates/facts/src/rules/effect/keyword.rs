@@ -25,7 +25,7 @@ static DEEDS: LazyLock<Vec<(Regex, Regex)>> = LazyLock::new(|| {
 });
 
 /// What the message says that is done.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     let is_said = scene.kind == StatementKind::Assertion && scene.task == veridiff_text::sample::Task::Commit;
     static OPEN: LazyLock<Regex> = LazyLock::new(|| {

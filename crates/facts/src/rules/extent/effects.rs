@@ -26,7 +26,7 @@ static OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement says that the code does, where no line of code changes.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };

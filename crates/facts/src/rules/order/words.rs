@@ -6,7 +6,6 @@ use regex::Regex;
 use veridiff_text::{diff::LineKind, statements::StatementKind};
 
 use crate::{
-    blocks::Blocks,
     lexicon::presupposed,
     occurrences::Places,
     rules::{
@@ -73,11 +72,11 @@ static OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement says of an order.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
-    if scene.kind == StatementKind::Request || super::is_concurrent(scene) {
+    if scene.kind == StatementKind::Request {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -97,14 +96,14 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
         }
     }
     found.truncate(1);
-    found
+    if found.is_empty() || !super::is_concurrent(scene) { found } else { Vec::new() }
 }
 
 /// Lines on which a thing may stand at most: an order of more of them says nothing.
 const MANY: usize = 6;
 
 /// The lines of the new side that a phrase speaks of; of something new that has no words of the change all added lines.
-fn lines(scene: &Scene<'_>, phrase: &str, all: &[Term<'_>]) -> Vec<usize> {
+fn lines(scene: &Scene<'_, '_>, phrase: &str, all: &[Term<'_>]) -> Vec<usize> {
     let telling: Vec<Term<'_>> = all.iter().filter(|term| !term.places.is_empty()).cloned().collect();
     let strong = telling.iter().any(|term| term.weight > Weight::Common);
     let diff = scene.change.diff;
@@ -131,7 +130,7 @@ fn lines(scene: &Scene<'_>, phrase: &str, all: &[Term<'_>]) -> Vec<usize> {
     if lines.len() > MANY { Vec::new() } else { lines }
 }
 
-fn ordered(scene: &Scene<'_>, first: &str, second: &str, is_before: bool, part: Range<usize>) -> Option<Claimed> {
+fn ordered(scene: &Scene<'_, '_>, first: &str, second: &str, is_before: bool, part: Range<usize>) -> Option<Claimed> {
     let [one, other] = crate::rules::terms::apart(terms(scene, first), terms(scene, second));
     let (a, b) = (lines(scene, first, &one), lines(scene, second, &other));
     let diff = scene.change.diff;
@@ -163,7 +162,7 @@ fn ordered(scene: &Scene<'_>, first: &str, second: &str, is_before: bool, part: 
 }
 
 /// Whether the first terms stand to the left of the second ones on a line.
-fn columns(scene: &Scene<'_>, line: usize, one: &[Term<'_>], other: &[Term<'_>]) -> Option<bool> {
+fn columns(scene: &Scene<'_, '_>, line: usize, one: &[Term<'_>], other: &[Term<'_>]) -> Option<bool> {
     let code = scene.change.code(line).to_lowercase();
     let column = |terms: &[Term<'_>]| {
         let on_line =
@@ -179,15 +178,15 @@ fn columns(scene: &Scene<'_>, line: usize, one: &[Term<'_>], other: &[Term<'_>])
 }
 
 /// Whether two lines run in functions of their own, so that their order is not that of the text.
-fn in_two_functions(scene: &Scene<'_>, [a, b]: [usize; 2]) -> bool {
-    let blocks = Blocks::new_side(scene.change.diff);
+fn in_two_functions(scene: &Scene<'_, '_>, [a, b]: [usize; 2]) -> bool {
+    let blocks = scene.change.new_blocks();
     let function = |line: usize| blocks.scopes(line).map(|scopes| scopes.first().map(|scope| scope.name.clone()));
     function(a).zip(function(b)).is_some_and(|(a, b)| a.is_some() && b.is_some() && a != b)
 }
 
-fn at_end(scene: &Scene<'_>, thing: &str, is_end: bool, function: &str, part: Range<usize>) -> Option<Claimed> {
+fn at_end(scene: &Scene<'_, '_>, thing: &str, is_end: bool, function: &str, part: Range<usize>) -> Option<Claimed> {
     let name = scene.clause.mention(function)?.last();
-    let blocks = Blocks::new_side(scene.change.diff);
+    let blocks = scene.change.new_blocks();
     let mut own = lines(scene, thing, &terms(scene, thing));
     own.retain(|&line| blocks.is_in(line, name));
     let (first, last) = (*own.first()?, *own.last()?);

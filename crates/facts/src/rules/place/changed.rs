@@ -30,7 +30,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement says of the place of the change.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -53,9 +53,9 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// The first changed line and its function, if all changed lines stand in functions that the diff shows, and none in one that it shows too.
-fn elsewhere(scene: &Scene<'_>, name: &str) -> Option<(Vec<usize>, String)> {
-    let sides = [Blocks::new_side(scene.change.diff), Blocks::old_side(scene.change.diff)];
-    let is_function = |blocks: &Blocks<'_>| {
+fn elsewhere(scene: &Scene<'_, '_>, name: &str) -> Option<(Vec<usize>, String)> {
+    let sides = scene.change.sides();
+    let is_function = |blocks: &&Blocks<'_>| {
         blocks.all_scopes().iter().any(|scope| scope.name == name && scope.kind == ScopeKind::Function)
     };
     // the name itself on a changed line is the change
@@ -70,8 +70,8 @@ fn elsewhere(scene: &Scene<'_>, name: &str) -> Option<(Vec<usize>, String)> {
     let mut first = None;
     for (line, at) in scene.change.diff.lines().iter().enumerate() {
         let blocks = match at.kind {
-            LineKind::Added => &sides[0],
-            LineKind::Removed => &sides[1],
+            LineKind::Added => sides[0],
+            LineKind::Removed => sides[1],
             _ => continue,
         };
         if scene.change.code(line).trim().is_empty() {

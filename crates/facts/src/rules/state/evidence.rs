@@ -29,7 +29,7 @@ static MODAL: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the whole statement's words stand on.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };

@@ -30,6 +30,8 @@ pub static RULE: Rule = Rule {
     summary: "The text says how it is now, still, no longer or was before, and the lines show the opposite.",
     judges: true,
     precision: super::OF_ALL,
+    is_of_presence: false,
+    reads_bodies: false,
     check,
     check_statement: Some(evidence::check),
 };
@@ -45,7 +47,7 @@ pub(super) static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
 /// What code does that is written as a word of its own.
 const KEYWORDS: [&str; 10] = ["throw", "await", "yield", "panic", "warn", "print", "lock", "sleep", "retrie", "abort"];
 
-fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion || ELSEWHERE.is_match(&scene.statement.skeleton) {
         return Vec::new();
     }
@@ -81,7 +83,7 @@ fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// The same where a word says what the code does.
-fn claim_of_word(scene: &Scene<'_>, state: State, word: &str, part: Range<usize>) -> Option<Claimed> {
+fn claim_of_word(scene: &Scene<'_, '_>, state: State, word: &str, part: Range<usize>) -> Option<Claimed> {
     // words of code that are words of every review too
     let is_keyword = KEYWORDS.contains(&word.trim_end_matches("ing").trim_end_matches('s'));
     let places = if is_keyword { scene.change.occurrences.word(word)? } else { telling_word(scene, word)? };
@@ -103,7 +105,7 @@ fn is_conditional(before: &str) -> bool {
     })
 }
 
-fn claim(scene: &Scene<'_>, state: State, mention: &Mention, part: Range<usize>) -> Option<Claimed> {
+fn claim(scene: &Scene<'_, '_>, state: State, mention: &Mention, part: Range<usize>) -> Option<Claimed> {
     let find = scene.change.find(mention);
     let places = find.exactly()?;
     let written = &scene.clause.text[mention.span.clone()];
@@ -123,7 +125,7 @@ fn claim(scene: &Scene<'_>, state: State, mention: &Mention, part: Range<usize>)
     Some(Claimed { ruling, part, lines: lines.clone(), message })
 }
 
-fn rule(scene: &Scene<'_>, state: State, mention: &Mention, places: &Places) -> Option<Ruling> {
+fn rule(scene: &Scene<'_, '_>, state: State, mention: &Mention, places: &Places) -> Option<Ruling> {
     let agrees = match state {
         State::Now | State::Plain => places.came(),
         State::Still => !places.context.is_empty() || (!places.added.is_empty() && !places.removed.is_empty()),

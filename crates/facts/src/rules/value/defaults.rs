@@ -53,7 +53,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement says of defaults.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let skeleton = &scene.clause.skeleton;
     let asks = asks(scene);
     let mut found = Vec::new();
@@ -80,7 +80,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// Whether a statement asks for what it speaks of.
-fn asks(scene: &Scene<'_>) -> Option<()> {
+fn asks(scene: &Scene<'_, '_>) -> Option<()> {
     static ASKS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"\b(?:please|(?:could|can|should|shouldn't|couldn't) (?:we|you|this|it|the)|can we|should (?:be|default))\b|^(?:could|can|let) ",
@@ -89,7 +89,7 @@ fn asks(scene: &Scene<'_>) -> Option<()> {
     (scene.kind == StatementKind::Request || ASKS.is_match(&scene.clause.skeleton)).then_some(())
 }
 
-fn claimed(scene: &Scene<'_>, written: &str) -> Option<Literal> {
+fn claimed(scene: &Scene<'_, '_>, written: &str) -> Option<Literal> {
     if let Some(mention) = written.starts_with('@').then(|| scene.clause.mention(written)).flatten() {
         let code = mention.code.as_str();
         let kind = tokens(code).first().map(|token| token.kind)?;
@@ -106,7 +106,7 @@ fn claimed(scene: &Scene<'_>, written: &str) -> Option<Literal> {
 }
 
 /// The parameters that came or changed and that a phrase names, or else the whole statement does.
-fn parameters<'s>(scene: &'s Scene<'_>, phrase: &str) -> Vec<Fact<'s>> {
+fn parameters<'s>(scene: &'s Scene<'_, '_>, phrase: &str) -> Vec<Fact<'s>> {
     let of = |phrase: &str| {
         let terms = terms(scene, phrase);
         let is_said = |fact: &Fact<'_>| {
@@ -123,7 +123,13 @@ fn parameters<'s>(scene: &'s Scene<'_>, phrase: &str) -> Vec<Fact<'s>> {
     if named.is_empty() { of(&scene.clause.skeleton) } else { named }
 }
 
-fn default_is(scene: &Scene<'_>, thing: &str, claimed: &Literal, asks: bool, part: Range<usize>) -> Option<Claimed> {
+fn default_is(
+    scene: &Scene<'_, '_>,
+    thing: &str,
+    claimed: &Literal,
+    asks: bool,
+    part: Range<usize>,
+) -> Option<Claimed> {
     let (line, values) = match &parameters(scene, thing)[..] {
         [fact, ..] => {
             let line = scene.change.changes().diff_line(fact)?;
@@ -154,7 +160,7 @@ fn default_is(scene: &Scene<'_>, thing: &str, claimed: &Literal, asks: bool, par
 }
 
 /// The values on the one added line that a phrase speaks of.
-fn of_line(scene: &Scene<'_>, thing: &str) -> Option<(usize, Vec<Literal>)> {
+fn of_line(scene: &Scene<'_, '_>, thing: &str) -> Option<(usize, Vec<Literal>)> {
     let terms = terms(scene, thing);
     let telling: Vec<Term<'_>> =
         terms.into_iter().filter(|term| term.weight > Weight::Common || !term.places.added.is_empty()).collect();
@@ -173,7 +179,7 @@ fn of_line(scene: &Scene<'_>, thing: &str) -> Option<(usize, Vec<Literal>)> {
     with.next().is_none().then_some(first)
 }
 
-fn no_default(scene: &Scene<'_>, part: Range<usize>) -> Option<Claimed> {
+fn no_default(scene: &Scene<'_, '_>, part: Range<usize>) -> Option<Claimed> {
     let all = parameters(scene, "");
     if all.is_empty() {
         let (line, values) = of_line(scene, &scene.clause.skeleton[..part.end])?;

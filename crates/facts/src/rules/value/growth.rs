@@ -56,7 +56,7 @@ struct Pair {
 }
 
 /// What the statement says of growth and of switches.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -99,7 +99,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 /// How far apart the two sides of a line stand.
 const WINDOW: usize = 12;
 
-fn pairs(scene: &Scene<'_>) -> Vec<Pair> {
+fn pairs(scene: &Scene<'_, '_>) -> Vec<Pair> {
     let lines = scene.change.diff.lines();
     let mut found = Vec::new();
     for (old, _) in lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Removed) {
@@ -112,7 +112,7 @@ fn pairs(scene: &Scene<'_>) -> Vec<Pair> {
 }
 
 /// The one value in which two lines differ, if that is all.
-fn pair(scene: &Scene<'_>, lines: [usize; 2], before: &[Token]) -> Option<Pair> {
+fn pair(scene: &Scene<'_, '_>, lines: [usize; 2], before: &[Token]) -> Option<Pair> {
     let codes = lines.map(|line| scene.change.code(line));
     // of versions a part is no amount: 3.0.9 is before 3.0.11
     if codes.iter().any(|code| VERSION.is_match(code)) {

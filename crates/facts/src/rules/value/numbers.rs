@@ -27,7 +27,7 @@ struct Stands {
 const NEAR: usize = 3;
 
 /// Every number of the statement that is nowhere in the change, where one of the same shape or with the same words around it is.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let clause = scene.clause;
     if scene.kind == veridiff_text::statements::StatementKind::Request || MODAL.is_match(&clause.skeleton) {
         return Vec::new();
@@ -60,7 +60,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// Whether no changed line has a number.
-fn is_nowhere(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_nowhere(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     let Some(value) = mention.value() else { return false };
     let lines = scene.change.diff.lines();
     let is_changed = |line: usize| lines[line].kind.is_changed();
@@ -70,12 +70,12 @@ fn is_nowhere(scene: &Scene<'_>, mention: &Mention) -> bool {
 }
 
 /// Whether no line at all has a number.
-fn is_absent(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_absent(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     mention.value().is_some_and(|value| scene.change.occurrences.number(value).is_none())
 }
 
 /// Whether a number names an issue, a line or a version of something else.
-fn is_reference(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_reference(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     const BEFORE: [&str; 16] = [
         "line", "lines", "issue", "pr", "gh", "bug", "ticket", "version", "rfc", "pep", "python", "step", "about",
         "page", "than", "over",
@@ -85,7 +85,7 @@ fn is_reference(scene: &Scene<'_>, mention: &Mention) -> bool {
         || before.rsplit(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| BEFORE.contains(&word))
 }
 
-fn numbers(scene: &Scene<'_>) -> Vec<Stands> {
+fn numbers(scene: &Scene<'_, '_>) -> Vec<Stands> {
     let mut found = Vec::new();
     for (line, _) in scene.change.diff.lines().iter().enumerate().filter(|(_, line)| line.kind == LineKind::Added) {
         let code = scene.change.code(line);

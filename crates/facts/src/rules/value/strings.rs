@@ -26,7 +26,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What the statement quotes.
-pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
+pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
         return Vec::new();
     };
@@ -60,7 +60,7 @@ pub fn check(scene: &Scene<'_>) -> Vec<Claimed> {
 }
 
 /// Whether a mention is a string as a sentence quotes it.
-fn is_quoted(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_quoted(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     let quotes = ['"', '\'', '“', '‘'];
     let outer = &scene.clause.text[mention.outer.clone()];
     let inner = outer.trim_start_matches('`');
@@ -74,7 +74,7 @@ fn is_quoted(scene: &Scene<'_>, mention: &Mention) -> bool {
 }
 
 /// Whether a changed line has the words in any case.
-fn is_changed(scene: &Scene<'_>, mention: &Mention) -> bool {
+fn is_changed(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     let wanted = mention.code.to_lowercase();
     let lines = scene.change.diff.lines().iter().enumerate();
     lines
@@ -83,7 +83,7 @@ fn is_changed(scene: &Scene<'_>, mention: &Mention) -> bool {
 }
 
 /// The strings of added lines that no other line has, with their lines.
-fn new_strings<'s>(scene: &'s Scene<'_>) -> Vec<(&'s str, usize)> {
+fn new_strings<'s>(scene: &'s Scene<'_, '_>) -> Vec<(&'s str, usize)> {
     let mut found: Vec<(&str, usize)> = Vec::new();
     for (line, _) in scene.change.diff.lines().iter().enumerate().filter(|(_, line)| line.kind == LineKind::Added) {
         let code = scene.change.code(line);
