@@ -134,6 +134,9 @@ pub enum ModelError {
     /// The file is no safetensors file, or its header is broken.
     #[error("`{path}` is not a safetensors file that can be read: {problem}")]
     Safetensors { path: PathBuf, problem: String },
+    /// The adapter's file is not what it should be, or belongs to another model.
+    #[error("`{path}` cannot be used as an adapter: {problem}")]
+    Adapter { path: PathBuf, problem: String },
     /// The name stands for no model.
     #[error("no model `{name}`: it is neither a built-in model ({}), nor a folder or file, nor `org/name` on the hub",
         cards.join(", "))]
@@ -305,6 +308,9 @@ impl ModelError {
             E::Unknown { .. } => {
                 "accepted: a built-in id (`veridiff models list`), a folder with config.json, safetensors and \
                  tokenizer.json, a .gguf file, a card (.toml), or org/name[@revision]; NAME=SOURCE gives it a name"
+            }
+            E::Adapter { .. } => {
+                "an adapter is the file that scripts/adapter/train.py wrote for this very model; see docs/adapter.md"
             }
             E::NotAModel { .. } => {
                 "a model is a folder with config.json, tokenizer.json and safetensors, or one .gguf file"

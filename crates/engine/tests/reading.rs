@@ -11,9 +11,11 @@ use std::{
 use candle_core::{DType, Device};
 use serde::Deserialize;
 use veridiff_engine::{
+    ModelError,
     architectures::config::Config,
     decoder::Decoder,
     files::{
+        adapter::Adapter,
         source::{ResolveOptions, resolve},
         weights::open_folder,
     },
@@ -23,6 +25,7 @@ use veridiff_engine::{
     plan::{Footprint, Lengths, Limits},
     reading::{
         Gradients, Reading, Want,
+        answer::answer_about,
         attention::{AttentionWant, Shares},
         attribution::{AttributedFn, Fold, attribute_about},
         read_about,
@@ -352,4 +355,81 @@ fn nothing_comes_from_beyond_the_windows() {
         assert!(column[..reached].iter().all(|&v| v == 0.0), "target {t}");
         assert!(column[reached..].iter().all(|&v| v > 0.0), "target {t}");
     }
+}
+
+/// What PyTorch says of a model with an adapter (`tests/reference/adapter.py`).
+#[derive(Deserialize)]
+struct Answer {
+    name: String,
+    full_ids: Vec<u32>,
+    n_source: usize,
+    log_odds: f64,
+    unadapted: f64,
+}
+
+fn adapted(name: &str, dtype: DType, precision: Precision) -> (LanguageModel, Arc<Adapter>) {
+    let spec = format!("{0}+{0}/adapter.safetensors", folder(name).display());
+    let files = resolve(&spec, &ResolveOptions::default()).unwrap();
+    files.load_adapted(dtype, &Device::Cpu, precision).unwrap().unwrap()
+}
+
+#[test]
+fn an_adapters_answers_are_pytorchs() {
+    for name in ["llama_tied", "qwen2"] {
+        let text = std::fs::read_to_string(folder(name).join("adapter.json")).unwrap();
+        let answers: Vec<Answer> = serde_json::from_str(&text).unwrap();
+        assert!(answers.len() > 1);
+        for (dtype, precision, tolerance) in [
+            (DType::F32, Precision::Full, 1e-4),
+            (DType::F64, Precision::Full, 1e-4),
+            (DType::F32, Precision::Bf16, 0.5),
+        ] {
+            let (model, adapter) = adapted(name, dtype, precision);
+            for Answer { name: case, full_ids, n_source, log_odds, unadapted } in &answers {
+                let (prompt, targets) = full_ids.split_at(*n_source);
+                let prompt = model.read_noting(prompt, Keep::KeysValues).unwrap();
+                let got = answer_about(&prompt, targets, &adapter).unwrap();
+                assert!((got - log_odds).abs() < tolerance, "{name}, {case}, {dtype:?}: {got}, expected {log_odds}");
+                assert!((log_odds - unadapted).abs() > 1.0, "{name}, {case}: an adapter that changes nothing");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_adapter_that_does_not_fit_is_refused() {
+    let spec = |model: &str, adapter: &Path| format!("{}+{}", folder(model).display(), adapter.display());
+    let load = |spec: &str| -> Result<(), ModelError> {
+        let files = resolve(spec, &ResolveOptions::default())?;
+        files.load_adapted(DType::F32, &Device::Cpu, Precision::Full).map(drop)
+    };
+    let refused = |spec: &str, why: &str| {
+        let error = load(spec).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(error.hint().is_some() || matches!(error, ModelError::Read { .. }), "{error}");
+    };
+    let whole = folder("llama_tied").join("adapter.safetensors");
+    refused(&spec("t5", &whole), "encoder-decoder");
+    refused(&spec("llama_tied", Path::new("no/such.safetensors")), "no/such.safetensors");
+    refused(&spec("llama_tied", &folder("llama_tied").join("model.safetensors")), "no `template`");
+
+    let written = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(&whole).unwrap();
+    let damaged = |name: &str, from: &str, to: &str| {
+        assert_eq!(from.len(), to.len());
+        let path = written.path().join(name);
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+        let mut bytes = bytes.clone();
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let layer = damaged("layer.safetensors", "layers.1.mlp.down_proj.lora_A", "layers.7.mlp.down_proj.lora_A");
+    refused(&spec("llama_tied", &layer), "lora_");
+    let stray = damaged("stray.safetensors", "head.bias", "head.biaz");
+    refused(&spec("llama_tied", &stray), "`head.bias` is missing");
+    let end = damaged("end.safetensors", "\"end\":\"2\"", "\"end\":\"x\"");
+    refused(&spec("llama_tied", &end), "`end` is `x`");
+    std::fs::write(written.path().join("cut.safetensors"), &bytes[..bytes.len() / 2]).unwrap();
+    refused(&spec("llama_tied", &written.path().join("cut.safetensors")), "safetensors");
 }

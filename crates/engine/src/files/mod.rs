@@ -1,5 +1,6 @@
 //! Models as files: where they come from and what is in them.
 
+pub mod adapter;
 pub mod cards;
 pub mod gguf;
 mod hash;

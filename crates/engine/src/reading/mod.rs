@@ -4,6 +4,7 @@
 //! their ranks, their attribution, attention by groups of keys and hidden states where they are wanted. What is not wanted costs
 //! nothing.
 
+pub mod answer;
 pub mod attention;
 pub mod attribution;
 pub mod hidden;

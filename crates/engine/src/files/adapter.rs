@@ -1,0 +1,218 @@
+//! A low-rank adapter with a head: what is added to a model's weights so that it answers one question, and what reads the answer.
+//!
+//! It is one safetensors file. For a weight `NAME` `[out, in]` it has `NAME` without its `.weight` and with `.lora_A.weight` `[r, in]`
+//! and `.lora_B.weight` `[out, r]` behind; what is added to the weight is B A (Hu et al. 2021, arXiv:2106.09685, equation 3, the
+//! scale multiplied into B). `head.weight` `[H]` and `head.bias` `[1]` turn a state into log-odds. The header's metadata say what
+//! the model read when it was trained: `template`, a prompt with `{diff}`, and `end`, the token behind the text at which it answers.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use candle_core::{DType, Device, Shape, Tensor};
+use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use sha2::{Digest, Sha256};
+
+use super::hash::hex;
+use crate::ModelError;
+
+const A: &str = ".lora_A.weight";
+const B: &str = ".lora_B.weight";
+
+/// An adapter that was read from its file.
+#[derive(Clone)]
+pub struct Adapter {
+    path: PathBuf,
+    /// By the name of the weight that they change.
+    low_rank: BTreeMap<String, LowRank>,
+    /// The head's weight `[H]`.
+    head: Vec<f64>,
+    bias: f64,
+    template: String,
+    end: u32,
+    fingerprint: String,
+}
+
+/// A `[r, in]` and B `[out, r]`, f32 on the CPU.
+#[derive(Clone)]
+struct LowRank {
+    a: Tensor,
+    b: Tensor,
+}
+
+impl fmt::Debug for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Adapter { path, low_rank, end, fingerprint, .. } = self;
+        let n_weights = low_rank.len();
+        f.debug_struct("Adapter")
+            .field("path", path)
+            .field("n_weights", &n_weights)
+            .field("end", end)
+            .field("fingerprint", fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Adapter {
+    /// Reads an adapter's file.
+    ///
+    /// # Errors
+    /// [`ModelError::Read`]; [`ModelError::Safetensors`] for a file that is none; [`ModelError::Adapter`] if half of a pair or the head
+    /// is missing, shapes contradict each other, a number is not finite, or the metadata do not say what was read.
+    pub fn open(path: &Path) -> Result<Self, ModelError> {
+        let bytes = std::fs::read(path).map_err(ModelError::read(path))?;
+        let broken = |error: safetensors::SafeTensorError| ModelError::Safetensors {
+            path: path.into(),
+            problem: error.to_string(),
+        };
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+        let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        let fault = |problem: String| ModelError::Adapter { path: path.into(), problem };
+        let said = |key: &str| {
+            let value = header.metadata().as_ref().and_then(|map| map.get(key));
+            value.cloned().ok_or_else(|| fault(format!("its metadata have no `{key}`")))
+        };
+        let (template, end) = (said("template")?, said("end")?);
+        let end = end.parse().map_err(|_| fault(format!("`end` is `{}`, no token's number", end.escape_debug())))?;
+        let read = |name: &str| {
+            let view = tensors.tensor(name).map_err(|_| fault(format!("tensor `{name}` is missing")))?;
+            tensor(name, &view).map_err(fault)
+        };
+        let head: Vec<f64> = numbers(&read("head.weight")?)?;
+        let [bias] = numbers(&read("head.bias")?)?[..] else {
+            return Err(fault("`head.bias` is not one number".to_owned()));
+        };
+        let mut low_rank = BTreeMap::new();
+        for name in tensors.names() {
+            if name == "head.weight" || name == "head.bias" {
+                continue;
+            }
+            let Some(weight) = name.strip_suffix(A).or_else(|| name.strip_suffix(B)) else {
+                return Err(fault(format!("tensor `{}` is no part of an adapter", name.escape_debug())));
+            };
+            if low_rank.contains_key(&format!("{weight}.weight")) {
+                continue;
+            }
+            let (a, b) = (read(&format!("{weight}{A}"))?, read(&format!("{weight}{B}"))?);
+            match (a.dims(), b.dims()) {
+                ([r, _], [_, rank]) if r == rank => {}
+                (a, b) => return Err(fault(format!("`{weight}` has A {a:?} and B {b:?}, which cannot be multiplied"))),
+            }
+            low_rank.insert(format!("{weight}.weight"), LowRank { a, b });
+        }
+        let fingerprint = hex(Sha256::new_with_prefix(&bytes));
+        Ok(Adapter { path: path.into(), low_rank, head, bias, template, end, fingerprint })
+    }
+
+    /// The file that it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The prompt that it was trained with: text with one `{diff}`.
+    pub fn template(&self) -> &str {
+        &self.template
+    }
+
+    /// The token behind the text at which the head reads.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The sha256 of its file, in hexadecimal.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The log-odds that the head gives for a state `[H]`, which went through the final norm.
+    pub(crate) fn log_odds(&self, normed: &[f64]) -> f64 {
+        self.bias + self.head.iter().zip(normed).map(|(weight, value)| weight * value).sum::<f64>()
+    }
+
+    /// Weights with what the adapter adds to them, worked out in f32 and rounded once. They must be those of a model of width
+    /// `hidden_size`.
+    ///
+    /// # Errors
+    /// [`ModelError::Adapter`] if the adapter is for another model: it changes a weight that is not there, or the head has another
+    /// width. That a weight has another shape is found when it is read.
+    pub fn onto(
+        self: &Arc<Self>,
+        weights: VarBuilder<'static>,
+        hidden_size: usize,
+    ) -> Result<VarBuilder<'static>, ModelError> {
+        let fault = |problem: String| ModelError::Adapter { path: self.path.clone(), problem };
+        if self.head.len() != hidden_size {
+            let width = self.head.len();
+            return Err(fault(format!("it is for a model of width {width}, this one's is {hidden_size}")));
+        }
+        if let Some(name) = self.low_rank.keys().find(|name| !weights.contains_tensor(name)) {
+            return Err(fault(format!("it changes `{}`, which the model does not have", name.escape_debug())));
+        }
+        let (dtype, device) = (weights.dtype(), weights.device().clone());
+        let adapted = Adapted { weights, adapter: Arc::clone(self) };
+        Ok(VarBuilder::from_backend(Box::new(adapted), dtype, device))
+    }
+}
+
+/// A tensor of at most two dimensions as f32 on the CPU, or what is wrong with it.
+fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor, String> {
+    let dtype = match view.dtype() {
+        Dtype::F64 => DType::F64,
+        Dtype::F32 => DType::F32,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        other => return Err(format!("tensor `{name}` is stored as {other:?}, which cannot be read")),
+    };
+    let read = Tensor::from_raw_buffer(view.data(), dtype, view.shape(), &Device::Cpu);
+    let tensor = read.and_then(|tensor| tensor.to_dtype(DType::F32)).map_err(|error| error.to_string())?;
+    let values: Vec<f32> = tensor.flatten_all().and_then(|flat| flat.to_vec1()).map_err(|error| error.to_string())?;
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(tensor),
+        Some(index) => Err(format!("tensor `{name}` is not finite: element {index} is {}", values[index])),
+    }
+}
+
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>, ModelError> {
+    Ok(tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?)
+}
+
+/// Weights with an adapter, as candle asks for them.
+struct Adapted {
+    weights: VarBuilder<'static>,
+    adapter: Arc<Adapter>,
+}
+
+impl Adapted {
+    fn adapt(&self, name: &str, weight: Tensor) -> candle_core::Result<Tensor> {
+        let Some(LowRank { a, b }) = self.adapter.low_rank.get(name) else { return Ok(weight) };
+        let (got, want) = ([b.dim(0)?, a.dim(1)?], weight.dims());
+        if got != want {
+            let problem = format!("what it adds to `{name}` is {got:?}, the model's weight is {want:?}");
+            return Err(ModelError::Adapter { path: self.adapter.path.clone(), problem }.into_candle());
+        }
+        weight.add(&b.matmul(a)?.to_device(weight.device())?)
+    }
+}
+
+impl SimpleBackend for Adapted {
+    fn get(&self, s: Shape, name: &str, h: Init, dtype: DType, device: &Device) -> candle_core::Result<Tensor> {
+        if !self.adapter.low_rank.contains_key(name) {
+            return self.weights.get_with_hints_dtype(s, name, h, dtype);
+        }
+        let weight = self.weights.get_with_hints_dtype(s, name, h, DType::F32)?;
+        self.adapt(name, weight)?.to_dtype(dtype)?.to_device(device)
+    }
+
+    fn get_unchecked(&self, name: &str, dtype: DType, device: &Device) -> candle_core::Result<Tensor> {
+        let weight = self.weights.get_unchecked_dtype(name, DType::F32)?;
+        self.adapt(name, weight)?.to_dtype(dtype)?.to_device(device)
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.weights.contains_tensor(name)
+    }
+}
