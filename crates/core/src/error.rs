@@ -56,6 +56,9 @@ pub enum Error {
     /// A model is asked for columns after its loading has failed.
     #[error("the model `{name}` is not loaded")]
     NotLoaded { name: String },
+    /// A feature asks an adapter, and the model was named without one.
+    #[error("the model `{name}` has no adapter, which the features `adapter` and `adapter_worst` are read from")]
+    NoAdapter { name: String },
     /// Models are given that stand for none of those that are needed.
     #[error("{} models are given for {} that the detector uses", given.len(), names.len())]
     OtherModels {
@@ -123,6 +126,9 @@ impl Error {
                 Some(name) => format!("give one, which then stands for the detector's `{name}`"),
                 None => "give one".to_owned(),
             }),
+            Error::NoAdapter { .. } => {
+                Some("name it with the model: `--model SOURCE+ADAPTER.safetensors` (docs/adapter.md)".to_owned())
+            }
             Error::NotLoaded { .. } | Error::Tensor(_) => None,
         }
     }

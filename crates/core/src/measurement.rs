@@ -11,7 +11,7 @@ use veridiff_text::named;
 use crate::{
     case::Case,
     families::per_token::{TokenClass, classes},
-    scorer::ScoredEdit,
+    scorer::{Answer, ScoredEdit},
     side::Side,
     tokens::Encoding,
 };
@@ -37,6 +37,8 @@ pub struct Measurement {
     pub sides: Vec<(Side, StepScores)>,
     /// Edits of the text and what the model prefers, if a feature needs them.
     pub edits: Vec<ScoredEdit>,
+    /// What the model's adapter says of the text, if a feature needs it.
+    pub answer: Option<Answer>,
     /// How the attribution to earlier tokens of the text is aggregated.
     pub target_rule: TargetRule,
     /// Time in the model, without text handling.

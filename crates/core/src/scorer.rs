@@ -1,8 +1,12 @@
 //! A loaded model that turns a diff and a text into numbers: the pipeline from text to features, for one sample.
 
+mod adapted;
 mod edits;
 
+pub use adapted::Answer;
 pub use edits::ScoredEdit;
+
+use adapted::Adapted;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -13,7 +17,11 @@ use tokenizers::Tokenizer;
 use crate::{
     Error, Result,
     case::Case,
-    families::family::{Needs, SCORER},
+    families::{
+        adapter::ADAPTER,
+        catalogue::FeatureSet,
+        family::{Needs, SCORER},
+    },
     measurement::Measurement,
     settings::{Settings, Targets},
     side::Side,
@@ -50,6 +58,8 @@ pub struct Scorer {
     pub name: String,
     /// The model, through which gradients with respect to its inputs can be taken.
     pub model: LanguageModel,
+    /// The same model taught by an adapter, where it was named with one.
+    adapted: Option<Adapted>,
     /// The tokenizer that the model was trained with.
     pub tokenizer: Tokenizer,
     /// The prompt that an encoder-decoder was trained on.
@@ -66,6 +76,8 @@ pub struct Workspace {
     prompt: Option<Prompt>,
     /// The prompts with one side of the diff, in the order of [`Side::ALL`].
     sides: [Option<Prompt>; Side::ALL.len()],
+    /// The prompt as the adapted model has read it.
+    adapted: Option<Prompt>,
 }
 
 impl Workspace {
@@ -76,7 +88,7 @@ impl Workspace {
 
     /// An empty one; its samples keep within `limits`.
     pub fn new(limits: Limits) -> Self {
-        Workspace { limits, prompt: None, sides: Default::default() }
+        Workspace { limits, prompt: None, sides: Default::default(), adapted: None }
     }
 }
 
@@ -117,6 +129,9 @@ impl Prepared {
         ]
         .map(|(key, value)| (format!("{key}@{}", files.name), value))
         .into();
+        if let Some(adapter) = &files.adapter {
+            provenance.insert(format!("{ADAPTER}@{}", files.name), adapter.fingerprint().to_owned());
+        }
         if let Some(template) = &own_template {
             provenance.insert(format!("own_template@{}", files.name), template.name().to_owned());
         }
@@ -142,7 +157,9 @@ impl Prepared {
         let Prepared { files, tokenizer, own_template, eos, provenance, dtype, device } = self;
         let (tensors, precision) = Precision::of(dtype, &device);
         let model = files.load(tensors, &device, precision)?;
-        Ok(Scorer { name: files.name.clone(), model, tokenizer, own_template, eos, provenance })
+        let adapted = files.load_adapted(tensors, &device, precision)?;
+        let adapted = adapted.map(|(model, adapter)| Adapted::new(model, adapter)).transpose()?;
+        Ok(Scorer { name: files.name.clone(), model, adapted, tokenizer, own_template, eos, provenance })
     }
 }
 
@@ -153,6 +170,22 @@ impl Scorer {
     /// Those of [`Prepared::new`] and [`Prepared::load`].
     pub fn load(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
         Prepared::new(files.clone(), dtype, device)?.load()
+    }
+
+    /// Whether it can compute features at all, before the first sample.
+    ///
+    /// # Errors
+    /// [`Error::NoAdapter`].
+    pub fn check(&self, features: &FeatureSet) -> Result<()> {
+        if features.needs().adapter { self.adapted().map(drop) } else { Ok(()) }
+    }
+
+    /// The model that was taught by an adapter.
+    ///
+    /// # Errors
+    /// [`Error::NoAdapter`] if it was named without one.
+    fn adapted(&self) -> Result<&Adapted> {
+        self.adapted.as_ref().ok_or_else(|| Error::NoAdapter { name: self.name.clone() })
     }
 
     /// What the columns of this scorer come from, keyed `what@scorer`.
@@ -284,7 +317,9 @@ impl Scorer {
         let (diff, task) = (case.diff(), case.task());
         let encoding = self.encode(diff, case.text(), task, settings)?;
         let start = Instant::now();
-        let Needs { ranks: wants_ranks, gradients, sides, edits: wants_edits } = settings.features.needs();
+        let Needs { ranks: wants_ranks, gradients, sides, edits: wants_edits, adapter: wants_answer } =
+            settings.features.needs();
+        let adapted = if wants_answer { Some(self.adapted()?) } else { None };
         let n = encoding.n_prompt;
         let (prompt, targets) = encoding.ids.split_at(n);
         let of_side = |side| Ok((side, self.side_prompt(side, diff, &encoding, task, settings)?));
@@ -292,7 +327,8 @@ impl Scorer {
         let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
         let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
         let footprint = Footprint::of(&self.model);
-        let beside = footprint.kept_prompt(longest) * (prompts.len() * workspace.limits.sharers.max(1)) as u64;
+        let kept = prompts.len() + usize::from(wants_answer);
+        let beside = footprint.kept_prompt(longest) * (kept * workspace.limits.sharers.max(1)) as u64;
         let max_bytes = workspace.limits.max_bytes.map(|bytes| bytes.saturating_sub(beside));
         let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
         let keep = plan.keep();
@@ -301,7 +337,7 @@ impl Scorer {
         let prompt_only = settings.denominator == Denominator::Source
             && settings.normalize
             && matches!(self.model, LanguageModel::EncoderDecoder(_));
-        let sides = &mut workspace.sides;
+        let (sides, known_adapted) = (&mut workspace.sides, &mut workspace.adapted);
         let run = || -> Result<_> {
             let prompt = match known {
                 Some(known) => known,
@@ -321,11 +357,15 @@ impl Scorer {
             } else {
                 Vec::new()
             };
-            Ok((prompt, scores, matrix, ranks, without, edits))
+            let answer = adapted.map(|adapted| {
+                let max_tokens = self.max_tokens(settings);
+                adapted.answer(&self.tokenizer, known_adapted, case, max_tokens, settings.encode)
+            });
+            Ok((prompt, scores, matrix, ranks, without, edits, answer.transpose()?))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix, ranks, sides, edits) =
+        let (prompt, scores, matrix, ranks, sides, edits, answer) =
             if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
@@ -341,6 +381,7 @@ impl Scorer {
             prompt_only,
             sides,
             edits,
+            answer,
             target_rule,
             elapsed,
         })

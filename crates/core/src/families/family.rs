@@ -82,6 +82,8 @@ pub struct Needs {
     pub sides: Vec<Side>,
     /// The scores of the text's edits, behind the change and without it.
     pub edits: bool,
+    /// What the model's adapter answers.
+    pub adapter: bool,
 }
 
 impl Needs {
@@ -90,6 +92,7 @@ impl Needs {
         self.ranks |= other.ranks;
         self.gradients |= other.gradients;
         self.edits |= other.edits;
+        self.adapter |= other.adapter;
         self.sides.extend(other.sides);
         self.sides.sort_unstable();
         self.sides.dedup();

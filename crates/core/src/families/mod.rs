@@ -1,5 +1,6 @@
 //! Families of features: what is computed from a change, a text and what a model says of them. One file a family.
 
+pub(crate) mod adapter;
 pub mod attribution;
 pub mod catalogue;
 pub(crate) mod contrast;
@@ -26,6 +27,7 @@ pub static FAMILIES: &[&Family] = &[
     &shape::FAMILY,
     &contrast::FAMILY,
     &edits::FAMILY,
+    &adapter::FAMILY,
     &lines::FAMILY,
     &grounding::FAMILY,
     &form::FAMILY,

@@ -107,7 +107,9 @@ impl ColumnSource for ScorerSource {
     }
 
     fn load(&mut self, settings: &Settings) -> Result<()> {
-        self.scorer()?.prepare(settings);
+        let scorer = self.scorer()?;
+        scorer.check(&settings.features)?;
+        scorer.prepare(settings);
         Ok(())
     }
 

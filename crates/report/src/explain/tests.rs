@@ -84,6 +84,7 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         target_rule: TargetRule::default(),
         sides: Vec::new(),
         edits: Vec::new(),
+        answer: None,
         elapsed: Duration::from_millis(3),
     };
     (Sample::new("a-1", &diff, &text), m)

@@ -1,0 +1,40 @@
+//! What a model that was taught by an adapter says of the text: the log-odds that it is false of the change. One more forward pass,
+//! by the adapted weights.
+
+use super::family::{Compute, Family, Field, Needs, SCORER};
+use crate::scorer::Answer;
+
+/// The metadata key of an adapter's hash, before the `@`.
+pub(crate) const ADAPTER: &str = "adapter";
+
+/// What its features hang on: weights and adapter, which brings its own prompt.
+const HANGS_ON: &[&str] = &["weights@", "adapter@", "parse_special", "max_tokens"];
+
+const LOG_ODDS: &str = "log-odds";
+
+const FIELDS: &[Field<Answer>] = &[
+    Field {
+        name: "adapter",
+        unit: LOG_ODDS,
+        meaning: "what the adapter's head gives for the whole text being false of the change",
+        value: |answer| answer.text,
+    },
+    Field {
+        name: "adapter_worst",
+        unit: LOG_ODDS,
+        meaning: "the largest that it gives to one of the text's assertions, each read alone",
+        value: |answer| answer.worst,
+    },
+];
+
+/// The family `adapter`.
+pub static FAMILY: Family = Family {
+    name: "adapter",
+    needs_reference: false,
+    is_default: false,
+    features: || FIELDS.iter().map(|field| field.feature(SCORER, HANGS_ON)).collect(),
+    compute: Compute::Reading {
+        needs: |_| Needs { adapter: true, ..Needs::default() },
+        measure: |m| Field::values(FIELDS, m.answer.as_ref()),
+    },
+};

@@ -1,0 +1,91 @@
+//! What a model with an adapter says of a text: whether it is true of the change, as log-odds that it is not.
+
+use std::sync::Arc;
+
+use tokenizers::Tokenizer;
+
+use crate::{
+    Result,
+    case::Case,
+    tokens::{EncodeOptions, encode},
+};
+use veridiff_engine::{
+    files::adapter::Adapter,
+    language::{LanguageModel, Prompt},
+    past::Keep,
+    reading::answer::answer_about,
+};
+
+use veridiff_text::{prompt::Template, statements::StatementKind};
+
+/// A scorer's model with an adapter merged into its weights.
+#[derive(Debug)]
+pub(super) struct Adapted {
+    model: LanguageModel,
+    adapter: Arc<Adapter>,
+    template: Template,
+}
+
+/// What the head of an adapter gives: log-odds that a text is false of the change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    /// Of the whole text.
+    pub text: f64,
+    /// The largest of its assertions, each read alone; that of the text where it has none or consists of one.
+    pub worst: f64,
+}
+
+impl Adapted {
+    /// # Errors
+    /// The adapter's template has not exactly one `{diff}`.
+    pub(super) fn new(model: LanguageModel, adapter: Arc<Adapter>) -> Result<Self> {
+        let template = Template::new("adapter", adapter.template())?;
+        Ok(Adapted { model, adapter, template })
+    }
+
+    /// Asks about a case's text and about each of its assertions, behind one run of the prompt: the one in `known` if it is the same.
+    ///
+    /// # Errors
+    /// The text does not fit or cannot be encoded, or a fault of the model.
+    pub(super) fn answer(
+        &self,
+        tokenizer: &Tokenizer,
+        known: &mut Option<Prompt>,
+        case: &Case,
+        max_tokens: usize,
+        options: EncodeOptions,
+    ) -> Result<Answer> {
+        // the end stands twice behind the text, see `answer_about`
+        let max_tokens = Some(max_tokens.saturating_sub(1));
+        let options = EncodeOptions { max_tokens, append_eos: Some(self.adapter.end()), ..options };
+        let ids_of = |text: &str| encode(tokenizer, &self.template, case.diff(), text, &options);
+        let whole = ids_of(case.text())?;
+        let (prompt, targets) = whole.ids.split_at(whole.n_prompt);
+        let read = match known.take().filter(|known| known.serves(prompt, Keep::KeysValues) && known.is_noted()) {
+            Some(known) => known,
+            None => self.model.read_noting(prompt, Keep::KeysValues)?,
+        };
+        // the end that `encode` appends is the one that `answer_about` puts there
+        let answer = |targets: &[u32]| answer_about(&read, &targets[..targets.len() - 1], &self.adapter);
+        let text = answer(targets)?;
+        let statements = &case.judgement().statements;
+        let is_whole = |text: &str| text.trim() == case.text().trim();
+        let mut worst: Option<f64> = None;
+        for statement in statements.iter().filter(|statement| statement.kind == StatementKind::Assertion) {
+            let alone = case.text()[statement.span.clone()].trim();
+            let log_odds = if is_whole(alone) {
+                text
+            } else {
+                let Ok(alone) = ids_of(alone) else { continue };
+                // another boundary, or a diff that was cut elsewhere: another prompt
+                if alone.n_prompt != prompt.len() || alone.ids[..alone.n_prompt] != *prompt {
+                    continue;
+                }
+                answer(&alone.ids[alone.n_prompt..])?
+            };
+            worst = Some(worst.map_or(log_odds, |worst| worst.max(log_odds)));
+        }
+        *known = Some(read);
+        Ok(Answer { text, worst: worst.unwrap_or(text) })
+    }
+}
