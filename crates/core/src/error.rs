@@ -57,7 +57,7 @@ pub enum Error {
     #[error("the model `{name}` is not loaded")]
     NotLoaded { name: String },
     /// A feature asks an adapter, and the model was named without one.
-    #[error("the model `{name}` has no adapter, which the features `adapter` and `adapter_worst` are read from")]
+    #[error("the model `{name}` has no adapter, which the features `adapter_text` and `adapter_worst` are read from")]
     NoAdapter { name: String },
     /// Models are given that stand for none of those that are needed.
     #[error("{} models are given for {} that the detector uses", given.len(), names.len())]

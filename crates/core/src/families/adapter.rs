@@ -14,7 +14,7 @@ const LOG_ODDS: &str = "log-odds";
 
 const FIELDS: &[Field<Answer>] = &[
     Field {
-        name: "adapter",
+        name: "adapter_text",
         unit: LOG_ODDS,
         meaning: "what the adapter's head gives for the whole text being false of the change",
         value: |answer| answer.text,
