@@ -3,13 +3,13 @@
 
     python scripts/adapter/train.py --model MODEL.gguf --samples corpus.jsonl --output truth.safetensors --minutes 60
 
-Needs torch, gguf, transformers (for the file's tokenizer) and safetensors. The samples are what `veridiff corpus` writes. A prompt
+Needs torch, gguf, transformers (for the file's tokenizer), safetensors and scikit-learn. The samples are what `veridiff corpus` writes. A prompt
 is read once for all statements about it: behind it they stand side by side, each sees the prompt and itself alone. The head
 reads the last block's state, normed, at the end-of-text token behind the statement. The loss is that of a logistic
 regression on every statement, and on the difference of the two halves of every pair that is about one change.
 
 Whole projects are left out (--held-out); the curve on them is printed, and kept in the file's metadata. A checkpoint is
-written every 15 minutes beside the output, and a run goes on from it.
+written every 15 minutes beside the output, and a run goes on from it: --minutes counts all runs together.
 """
 
 import argparse
@@ -25,6 +25,8 @@ import gguf
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
+from sklearn.metrics import roc_auc_score
+from transformers import AutoTokenizer
 
 TEMPLATE = "{diff}\n\n### Statement:\n"
 PROJECTIONS = {
@@ -216,21 +218,6 @@ def loss_of(log_odds, labels, pairs):
     return loss
 
 
-def auc(scores, labels):
-    order = sorted(range(len(scores)), key=lambda i: scores[i])
-    ranks, i = [0.0] * len(scores), 0
-    while i < len(order):
-        j = i
-        while j + 1 < len(order) and scores[order[j + 1]] == scores[order[i]]:
-            j += 1
-        for k in range(i, j + 1):
-            ranks[order[k]] = (i + j) / 2 + 1
-        i = j + 1
-    positive = sum(labels)
-    total = sum(rank for rank, label in zip(ranks, labels) if label)
-    return (total - positive * (positive + 1) / 2) / max(positive * (len(labels) - positive), 1)
-
-
 @torch.no_grad()
 def scores_of(model, items, tokens):
     """(log-odds, label, pair) of every statement."""
@@ -251,17 +238,18 @@ def figures(scored, kind_of):
     for pair, halves in whole.items():
         by_kind[kind_of.get(pair, "?")].append(float(halves[1] > halves[0]))
     kinds = {kind: f"{sum(v) / len(v):.2f} of {len(v)}" for kind, v in sorted(by_kind.items())}
-    return {"auc": auc([s for s, _, _ in scored], [int(l) for _, l, _ in scored]), "ordered": sum(right) / max(len(right), 1), "kinds": kinds}
+    auc = roc_auc_score([int(label) for _, label, _ in scored], [score for score, _, _ in scored])
+    return {"auc": auc, "ordered": sum(right) / max(len(right), 1), "kinds": kinds}
 
 
-def export(model, path, tokenizer_eos, metadata):
+def export(model, path, eos, metadata):
     tensors = {"head.weight": model.head.detach(), "head.bias": model.bias.detach().reshape(1)}
     for key, a in model.a.items():
         layer, name = key.replace("/", ".").split(".", 1)
         at = f"model.layers.{layer}.{name}"
-        tensors[f"{at}.lora_A.weight"] = a.detach().to(torch.bfloat16).contiguous()
-        tensors[f"{at}.lora_B.weight"] = (model.scale * model.b[key].detach()).to(torch.bfloat16).contiguous()
-    save_file({k: v.contiguous() for k, v in tensors.items()}, path, metadata={"template": TEMPLATE, "end": str(tokenizer_eos), **metadata})
+        tensors[f"{at}.lora_A.weight"] = a.detach().to(torch.bfloat16)
+        tensors[f"{at}.lora_B.weight"] = (model.scale * model.b[key].detach()).to(torch.bfloat16)
+    save_file(tensors, path, metadata={"template": TEMPLATE, "end": str(eos), **metadata})
 
 
 def main():
@@ -270,10 +258,10 @@ def main():
     parser.add_argument("--samples", help="pairs, as `veridiff corpus` writes them")
     parser.add_argument("--output", required=True)
     parser.add_argument("--held-out", default="", help="projects that are left out, separated by commas")
-    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--minutes", type=float, default=60, help="of training, all runs together")
     parser.add_argument("--pairs", type=int, default=10**9, help="at most so many pairs")
     parser.add_argument("--rank", type=int, default=8)
-    parser.add_argument("--first-layer", type=int, default=10, help="the lowest block with an adapter")
+    parser.add_argument("--first-layer", type=int, default=10, help="the lowest block with an adapter, counted from 0")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--tokens", type=int, default=3000, help="of a batch")
     parser.add_argument("--longest", type=int, default=400, help="tokens of a prompt")
@@ -286,7 +274,6 @@ def main():
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
-    from transformers import AutoTokenizer
 
     path = Path(args.model)
     tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
@@ -325,12 +312,13 @@ def main():
         optimizer.load_state_dict(saved["optimizer"])
         seen, curve, spent, rng = saved["seen"], saved["curve"], saved["spent"], random.Random(args.seed + saved["seen"])
     sha = hashlib.sha256(Path(args.samples).read_bytes()).hexdigest()
-    start, looked, kept, running, step = time.time(), time.time(), time.time(), None, 0
+    start = time.time() - spent
+    looked, kept, running, step = time.time(), time.time(), None, 0
     steps_warm, budget = 60, args.minutes * 60
 
     def keep():
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "seen": seen, "curve": curve}
-        torch.save({**state, "spent": spent + time.time() - start}, checkpoint)
+        torch.save({**state, "spent": time.time() - start}, checkpoint)
         metadata = {"samples": sha, "pairs_seen": str(seen), "seed": str(args.seed), "held_out": args.held_out, "curve": json.dumps(curve)}
         export(model, args.output, config["eos"], metadata)
 

@@ -51,7 +51,7 @@ def main():
         for name, change in changes.items():
             model.get_parameter(name).data += change
         expected = [
-            {"name": case["name"], "full_ids": case["full_ids"], "n_source": case["n_source"], "log_odds": answer(case), "unadapted": before}
+            {"name": case["name"], "log_odds": answer(case), "unadapted": before}
             for case, before in zip(cases, unadapted)
         ]
         (folder / "adapter.json").write_text(json.dumps(expected, indent=1) + "\n")

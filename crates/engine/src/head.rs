@@ -44,9 +44,14 @@ impl Head {
         }
     }
 
+    /// Some rows `[R, H]` of the last block's output behind the final norm.
+    pub fn normed(&self, hidden: &Tensor) -> Result<Tensor> {
+        ops::rms_norm(hidden, &self.norm, self.eps)
+    }
+
     /// Logits `[R, V]` of some rows `[R, H]` of the last block's output.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        self.lm_head.linear(&ops::rms_norm(hidden, &self.norm, self.eps)?, None)
+        self.lm_head.linear(&self.normed(hidden)?, None)
     }
 
     /// Gradient with respect to `hidden` `[R, H]` from gradients with respect to its [`Self::logits`] `[R, V]`; each row

@@ -16,7 +16,10 @@ use veridiff_engine::{
     reading::answer::answer_about,
 };
 
-use veridiff_text::{prompt::Template, statements::StatementKind};
+use veridiff_text::{
+    prompt::Template,
+    statements::{StatementKind, Statements},
+};
 
 /// A scorer's model with an adapter merged into its weights.
 #[derive(Debug)]
@@ -61,14 +64,14 @@ impl Adapted {
         let ids_of = |text: &str| encode(tokenizer, &self.template, case.diff(), text, &options);
         let whole = ids_of(case.text())?;
         let (prompt, targets) = whole.ids.split_at(whole.n_prompt);
-        let read = match known.take().filter(|known| known.serves(prompt, Keep::KeysValues) && known.is_noted()) {
+        let read = match known.take().filter(|known| known.serves(prompt, Keep::KeysValues)) {
             Some(known) => known,
-            None => self.model.read_noting(prompt, Keep::KeysValues)?,
+            None => self.model.read(prompt, Keep::KeysValues)?,
         };
         // the end that `encode` appends is the one that `answer_about` puts there
         let answer = |targets: &[u32]| answer_about(&read, &targets[..targets.len() - 1], &self.adapter);
         let text = answer(targets)?;
-        let statements = &case.judgement().statements;
+        let statements = Statements::new(case.text(), case.task()).list;
         let is_whole = |text: &str| text.trim() == case.text().trim();
         let mut worst: Option<f64> = None;
         for statement in statements.iter().filter(|statement| statement.kind == StatementKind::Assertion) {

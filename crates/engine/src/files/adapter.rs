@@ -12,12 +12,12 @@ use std::{
     sync::Arc,
 };
 
-use candle_core::{DType, Device, Shape, Tensor};
+use candle_core::{DType, Device, Shape, Tensor, safetensors::load_buffer};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
 
-use super::hash::hex;
+use super::{hash::hex, weights::first_non_finite};
 use crate::ModelError;
 
 const A: &str = ".lora_A.weight";
@@ -61,16 +61,13 @@ impl Adapter {
     /// Reads an adapter's file.
     ///
     /// # Errors
-    /// [`ModelError::Read`]; [`ModelError::Safetensors`] for a file that is none; [`ModelError::Adapter`] if half of a pair or the head
-    /// is missing, shapes contradict each other, a number is not finite, or the metadata do not say what was read.
+    /// [`ModelError::Read`]; [`ModelError::Safetensors`] for a file that is none; [`ModelError::NonFinite`]; [`ModelError::Adapter`] if
+    /// half of a pair or the head is missing, shapes contradict each other, or the metadata do not say what was read.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let bytes = std::fs::read(path).map_err(ModelError::read(path))?;
-        let broken = |error: safetensors::SafeTensorError| ModelError::Safetensors {
-            path: path.into(),
-            problem: error.to_string(),
-        };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-        let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        let broken = |problem: String| ModelError::Safetensors { path: path.into(), problem };
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| broken(error.to_string()))?;
+        let tensors = load_buffer(&bytes, &Device::Cpu).map_err(|error| broken(error.to_string()))?;
         let fault = |problem: String| ModelError::Adapter { path: path.into(), problem };
         let said = |key: &str| {
             let value = header.metadata().as_ref().and_then(|map| map.get(key));
@@ -79,15 +76,22 @@ impl Adapter {
         let (template, end) = (said("template")?, said("end")?);
         let end = end.parse().map_err(|_| fault(format!("`end` is `{}`, no token's number", end.escape_debug())))?;
         let read = |name: &str| {
-            let view = tensors.tensor(name).map_err(|_| fault(format!("tensor `{name}` is missing")))?;
-            tensor(name, &view).map_err(fault)
+            let stored = tensors.get(name).ok_or_else(|| fault(format!("tensor `{name}` is missing")))?;
+            let tensor = stored.to_dtype(DType::F32)?;
+            match first_non_finite(&tensor)? {
+                None => Ok(tensor),
+                Some((index, value)) => {
+                    let (name, path) = (name.to_owned(), path.into());
+                    Err(ModelError::NonFinite { name, path, dtype: DType::F32.as_str(), index, value })
+                }
+            }
         };
         let head: Vec<f64> = numbers(&read("head.weight")?)?;
         let [bias] = numbers(&read("head.bias")?)?[..] else {
             return Err(fault("`head.bias` is not one number".to_owned()));
         };
         let mut low_rank = BTreeMap::new();
-        for name in tensors.names() {
+        for name in tensors.keys() {
             if name == "head.weight" || name == "head.bias" {
                 continue;
             }
@@ -155,24 +159,6 @@ impl Adapter {
         let (dtype, device) = (weights.dtype(), weights.device().clone());
         let adapted = Adapted { weights, adapter: Arc::clone(self) };
         Ok(VarBuilder::from_backend(Box::new(adapted), dtype, device))
-    }
-}
-
-/// A tensor of at most two dimensions as f32 on the CPU, or what is wrong with it.
-fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor, String> {
-    let dtype = match view.dtype() {
-        Dtype::F64 => DType::F64,
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        other => return Err(format!("tensor `{name}` is stored as {other:?}, which cannot be read")),
-    };
-    let read = Tensor::from_raw_buffer(view.data(), dtype, view.shape(), &Device::Cpu);
-    let tensor = read.and_then(|tensor| tensor.to_dtype(DType::F32)).map_err(|error| error.to_string())?;
-    let values: Vec<f32> = tensor.flatten_all().and_then(|flat| flat.to_vec1()).map_err(|error| error.to_string())?;
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(tensor),
-        Some(index) => Err(format!("tensor `{name}` is not finite: element {index} is {}", values[index])),
     }
 }
 

@@ -155,7 +155,7 @@ impl<S: Store> SimpleBackend for Backend<S> {
 }
 
 /// Flat index and value of the first NaN or infinity of a CPU tensor.
-fn first_non_finite(tensor: &Tensor) -> Result<Option<(usize, f64)>, ModelError> {
+pub(super) fn first_non_finite(tensor: &Tensor) -> Result<Option<(usize, f64)>, ModelError> {
     fn find<T: candle_core::WithDType>(values: &[T]) -> Option<(usize, f64)> {
         values.iter().map(|v| v.to_f64()).enumerate().find(|(_, value)| !value.is_finite())
     }

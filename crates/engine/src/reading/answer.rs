@@ -2,28 +2,20 @@
 
 use candle_core::{DType, Result};
 
-use super::{Want, read_about};
 use crate::{files::adapter::Adapter, language::Prompt};
 
 /// The log-odds that an adapter's head gives to the text `targets` `[T]`, at least one token, behind a prompt that the adapted model
-/// has read with [`read_noting`](crate::language::LanguageModel::read_noting). The adapter's end token is put behind the text.
+/// has read. The adapter's end token is put behind the text. No next token is scored: the vocabulary is left alone.
 ///
 /// # Errors
-/// The prompt was read without notes, or a tensor operation failed.
+/// The model has two stacks, or a tensor operation failed.
 pub fn answer_about(prompt: &Prompt, targets: &[u32], adapter: &Adapter) -> Result<f64> {
-    let Prompt::Past(decoder, _) = prompt else {
+    let Prompt::Past(decoder, past) = prompt else {
         candle_core::bail!("an adapter's head reads decoder-only models");
     };
     // the row that predicts a token is the state at the one before: the second end is never read
     let ids: Vec<u32> = targets.iter().copied().chain([adapter.end(); 2]).collect();
-    let want = Want { hidden: vec![decoder.blocks().len()], ..Want::default() };
-    let reading = read_about(prompt, &ids, &want)?;
-    let Some(state) = reading.hidden.first().and_then(|layer| layer.rows.last()) else {
-        candle_core::bail!("a text without tokens: there is nothing to answer");
-    };
-    let norm: Vec<f64> = decoder.head().norm().to_dtype(DType::F64)?.to_vec1()?;
-    let mean_square = state.iter().map(|value| value * value).sum::<f64>() / state.len() as f64;
-    let scale = (mean_square + decoder.config().rms_norm_eps).sqrt();
-    let normed: Vec<f64> = state.iter().zip(&norm).map(|(value, weight)| value / scale * weight).collect();
-    Ok(adapter.log_odds(&normed))
+    let rows = past.predicting_rows(decoder, &ids)?;
+    let state = decoder.head().normed(&rows.narrow(0, rows.dim(0)? - 1, 1)?)?;
+    Ok(adapter.log_odds(&state.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?))
 }
