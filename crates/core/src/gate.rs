@@ -387,7 +387,7 @@ fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
 
 impl Finding {
     /// The verdict: what the facts say, and where they leave it open what the detector leans to.
-    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Verdict>) {
+    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Leaning>) {
         let judgement = facts.of(case);
         self.statements = statements(case, &judgement);
         let decided = verdict::of_text(&judgement, leaning);

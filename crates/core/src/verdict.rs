@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use veridiff_detector::Verdict as Leaning;
+use veridiff_detector::Leaning;
 use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},

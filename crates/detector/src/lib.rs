@@ -20,7 +20,7 @@ mod statistics;
 #[cfg(test)]
 mod toy;
 
-pub use artefact::decision::{Decision, DecisionRule, Operation, Verdict};
+pub use artefact::decision::{Decision, DecisionRule, Leaning, Operation};
 pub use artefact::domain::Domain;
 pub use artefact::file::{Detector, Feature, SCHEMA_VERSION, Training};
 pub use artefact::fit::{Fit, FitSettings, fit_detector};
