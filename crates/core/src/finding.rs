@@ -53,12 +53,12 @@ pub struct Finding {
     pub place: Option<Place>,
 }
 
-/// A statement of a text.
+/// One statement of a text, its verdict, and what the rules found in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatementFinding {
     /// First byte in the text.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// What it does: `assertion`, `request`, `question`, `opinion`, `courtesy`, `code`, `quote` or `markup`.
     pub kind: &'static str,
@@ -81,11 +81,11 @@ pub struct FactFinding {
     pub ruling: Ruling,
     /// First byte in the text of the words that are meant.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// Lines of the diff that say so.
     pub lines: Vec<FactLine>,
-    /// The same in words.
+    /// What the rule found, in words for a person.
     pub says: String,
 }
 
@@ -100,19 +100,19 @@ pub struct FactLine {
     pub place: Option<Place>,
 }
 
-/// A detector's names.
+/// By what a detector can be told from every other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DetectorName {
     /// The first 12 hex digits of its hash.
     pub id: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the detector file's content, in hex.
     pub sha256: String,
 }
 
-/// A line of a file.
+/// A line of a file on the new side of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// As the diff names it.
+    /// The file's path as the diff names it, without `a/` or `b/`.
     pub file: String,
     /// 1-based, on the new side.
     pub line: usize,
@@ -173,11 +173,11 @@ pub struct Evidence {
 /// A word that the model did not expect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SurprisingWord {
-    /// As in the text.
+    /// The word as it stands in the text.
     pub word: String,
     /// First byte in the text.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// ln p of its least likely token, nats.
     pub logprob: f64,
@@ -188,7 +188,7 @@ pub struct SurprisingWord {
 pub struct RestsOn {
     /// 1-based line of the diff.
     pub diff_line: usize,
-    /// As in the diff.
+    /// The line as it stands in the diff, marker included.
     pub text: String,
     /// Whether it was added or removed.
     pub changed: bool,
@@ -199,9 +199,9 @@ pub struct RestsOn {
 /// A feature's part in a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contribution {
-    /// The feature's column.
+    /// The feature's column in a table, `NAME@MODEL`.
     pub feature: String,
-    /// Its value.
+    /// The feature's value in this text, in its own unit.
     pub value: f64,
     /// What it adds to the log-odds of "unsupported", against a training row with the mean value.
     pub log_odds: f64,

@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As in JSON.
+    /// The verdict's name as it stands in JSON, such as `nothing_to_check`.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::NothingToCheck => "nothing_to_check",
@@ -37,7 +37,7 @@ impl Verdict {
         }
     }
 
-    /// As a person reads it.
+    /// The verdict in the words that a person reads, such as "no objection".
     pub fn words(self) -> &'static str {
         match self {
             Verdict::NothingToCheck => "nothing to check",
@@ -52,9 +52,9 @@ impl Verdict {
 /// A verdict with the reason of one that cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
-    /// What is said.
+    /// What is said of the text or statement.
     pub verdict: Verdict,
-    /// Why it cannot be told.
+    /// Why it cannot be told, in words; `None` for every verdict but `Abstain`.
     pub reason: Option<String>,
 }
 
