@@ -49,7 +49,7 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
 
 static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:not|never|no longer|without|instead|rather|than|was|were|used to|previously|before|old|if|when|unless|mov\w+|renam\w+|replac\w+|chang\w+|both|either|or|same|swap\w*|respectively)\b",
+        r"\b(?:not|never|no longer|without|instead|rather|than|was|were|used to|previously|before|old|if|when|unless|mov\w+|renam\w+|replac\w+|chang\w+|both|either|or|same|swap\w*|respectively|turn\w*|convert\w*)\b",
     )
 });
 

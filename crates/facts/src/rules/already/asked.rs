@@ -34,17 +34,24 @@ enum If {
     Undone,
     /// A condition of an added line speaks of it.
     Checked,
+    /// A test of the change asserts something of it.
+    Tested,
+    /// A comment of an added line says it.
+    Told,
 }
 
 const NP: &str = r"([^,;:()?]{2,60}?)";
+const TOLD: &str = r"([^,;:()?]{6,90}?)";
+const STOP: &str = r"(?:[,.;:()?!]|$)";
 const END: &str = r"(?: (?:to|from|in|into|for|on|at|when|if|so|that|which|and|or|with|without|by|as|before|after|because|here|there|too|also|instead|rather|next)\b|[,.;:()?!]|$)";
 
 static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
     let form = |case, text: String| (case, pattern(&text));
-    let asks = "(?:please|could you|can you|can we|could we|we should|you should|it should|would be (?:good|nice|great|better) to|need to|needs to|consider|should we|let's|don't forget to|remember to|how about|why not)";
+    let asks = "(?:please|would it be worth to|it would be (?:good|nice|great|better) to|could it|can it|should it|could you|can you|can we|could we|we should|you should|it should|would be (?:good|nice|great|better) to|need to|needs to|consider|should we|let's|don't forget to|remember to|how about|why not)";
     let add = "(?:add|adding|include|including|list|listing|mention|pass|define|declare|export|register|append)";
     let added =
         "(?:added|included|listed|passed(?: along)?|defined|declared|documented|mentioned|exported|registered|set)";
+    let test = "(?:assert|check|verify|compare|test|cover|exercise|expect|look at)";
     let change = "(?:changed|renamed|replaced|removed|dropped|touched|updated|converted|adapted)";
     vec![
         form(
@@ -57,6 +64,35 @@ static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
             If::Added,
             format!(
                 r"(?:^|[,;:.] |\bbut |\band |\bas ){NP} (?:isn't|aren't|is not|are not|is never) (?:listed|included|mentioned|added|passed|registered|imported|defined|set|in there|there)\b"
+            ),
+        ),
+        form(If::Tested, format!(r"\b{asks} (?:also )?{test} {NP}{END}")),
+        form(
+            If::Tested,
+            format!(
+                r"\b(?:could|should|can|shouldn't) (?:the |this |that )?(?:[a-z]+ )*(?:test|spec|case|assertion|@\d+) (?:also )?{test} {NP}{END}"
+            ),
+        ),
+        form(
+            If::Tested,
+            format!(r"\b(?:doesn't|does not|never|don't|do not|without) (?:[a-z]+ )?{test}(?:ing)? {NP}{END}"),
+        ),
+        form(
+            If::Tested,
+            format!(
+                r"(?:^|[,;:.] |\bbut |\band |\bas |\bthat ){NP} (?:isn't|aren't|is not|are not|is never) (?:asserted|tested|covered|compared|verified|exercised)\b"
+            ),
+        ),
+        form(
+            If::Told,
+            format!(
+                r"\b{asks} (?:also )?(?:document|say|mention|explain|note|describe|state) (?:in (?:the|a) [a-z]+ )?(?:what|that|when|how|why|which|where)? ?{TOLD}{STOP}"
+            ),
+        ),
+        form(
+            If::Added,
+            format!(
+                r"\b(?:doesn't|does not|never|don't|do not) (?:even |actually |ever )?(?:set|have|include|define|send|give|contain|mention|list|declare|export|use|take|accept|import|offer) {NP}{END}"
             ),
         ),
         form(If::Done, format!(r"\b{asks} (?:also |explicitly |first )?([a-z]{{3,}}) {NP}{END}")),
@@ -160,6 +196,14 @@ fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Op
             }
         }
         If::Done | If::Undone => None,
+        If::Tested => {
+            let line = tested(scene, thing)?;
+            contradicted(vec![line], format!("{name} is asserted"))
+        }
+        If::Told => {
+            let line = told(scene, &all)?;
+            contradicted(vec![line], format!("a comment says {name}"))
+        }
         If::Checked => {
             let line = checked(scene, &all)?;
             contradicted(vec![line], format!("{name} is checked"))
@@ -205,14 +249,46 @@ fn added_line(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     first.places.added.iter().find(has_all).copied()
 }
 
+static ASSERTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)assert|expect|should|require\.|\bcheck").expect("the patterns of rules are valid")
+});
+
+/// An added line that asserts something with all that a phrase says.
+fn tested(scene: &Scene<'_, '_>, thing: &str) -> Option<usize> {
+    let all = terms(scene, thing);
+    let is_named = all.iter().any(|term| term.weight > Weight::Common);
+    if !is_named || all.iter().any(|term| term.places.is_empty()) {
+        return None;
+    }
+    let has_all = |line: &usize| {
+        let code = scene.change.code(*line);
+        !is_comment(code) && ASSERTS.is_match(code) && all.iter().all(|term| term.places.added.contains(line))
+    };
+    all[0].places.added.iter().copied().find(has_all)
+}
+
+/// An added line of a comment that has all terms, three of them or more.
+fn told(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
+    const FEWEST: usize = 2;
+    let is_text = |line: usize| {
+        let code = scene.change.code(line);
+        is_comment(code) || !code.contains(['=', '{', ';', '('])
+    };
+    let has_all = |line: &usize| {
+        is_text(*line)
+            && all
+                .iter()
+                .all(|term| scene.change.occurrences.of_stem(&term.key).is_some_and(|p| p.added.contains(line)))
+    };
+    let first = scene.change.occurrences.of_stem(&all.first()?.key)?;
+    first.added.iter().copied().find(has_all).filter(|_| all.len() >= FEWEST)
+}
+
 /// An added condition that has all terms: of a block, or of an expression on a line.
 fn checked(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     let says = |code: &str| {
         let parts = stems(code);
-        all.iter().all(|term| match term.mention {
-            Some(mention) => code.contains(mention.last()),
-            None => parts.contains(&term.key) || (term.key == "nil" && code.contains("nil")),
-        })
+        all.iter().all(|term| term.is_in(code, &parts))
     };
     let is_added = |line: usize| scene.change.diff.lines()[line].kind == LineKind::Added;
     let guards = scene.change.new_blocks().conditions();

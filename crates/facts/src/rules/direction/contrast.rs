@@ -5,12 +5,16 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 use veridiff_text::statements::StatementKind;
 
-use crate::lexicon::presupposed;
 use crate::rules::{
     Claimed, Ruling, Scene,
     phrase::pattern,
     terms::{Side, Term, Weight, apart, terms},
     thing::is_comment,
+};
+use crate::{
+    lexicon::presupposed,
+    mention::Mention,
+    spots::{Drift, drift},
 };
 
 /// A sentence's form that sets one side against the other.
@@ -27,6 +31,7 @@ const TAIL: &str = r"([^,;:()]{2,90})";
 const SWAPS: &str = r"(?:replac(?:es?|ed|ing)|swap(?:s|ped|ping)?(?: out)?|substitut(?:es?|ed|ing)|exchang(?:es?|ed|ing)|renam(?:es?|ed|ing))";
 const TURNS: &str = r"(?:chang(?:es?|ed|ing)|turn(?:s|ed|ing)?|convert(?:s|ed|ing)?|switch(?:es|ed|ing)?|mov(?:es?|ed|ing)|migrat(?:es?|ed|ing)|port(?:s|ed|ing)?|transform(?:s|ed|ing)?|goes|go|went)";
 const INSTEAD: &str = r"(?:instead of|rather than|in place of|in lieu of|as opposed to|in favou?r over)";
+const JOINT: &str = "(?:through|from|by|with|as|via|in|on|at|to|for|of)";
 const ONCE: &str = r"(?:used to(?: be| say| read| use| call)?|formerly|previously|originally|earlier|(?:was|were)(?: previously| originally| formerly)?)";
 
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
@@ -50,7 +55,20 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
             false,
         ),
         form(format!(r"{PART} (?:replaces|supersedes?|takes? the place of|stands? in for) {TAIL}"), false, false),
-        form(format!(r"{PART} (?:gives? way to|makes? way for|becomes?|turns? into) {TAIL}"), true, false),
+        form(format!(r"{PART} (?:gives? way to|makes? way for) {TAIL}"), true, false),
+        form(format!(r"{PART} (?:becomes?|turns? into) {TAIL}"), true, true),
+        form(
+            format!(r"{PART} where (?:an? |the )?{TAIL} (?:used to be|was|were|had been)(?: before)?(?:[.,;?]|$)"),
+            false,
+            false,
+        ),
+        form(
+            format!(
+                r"{PART} where (?:it|they|there) (?:used to (?:be|take|use|have|call|say)|was|were|took|had|used|called|said) {TAIL}"
+            ),
+            false,
+            false,
+        ),
         form(
             format!(
                 r"\b{ONCE} {PART},? (?:and|but|while|whereas)(?: it)?(?: (?:is|are|reads|says|uses))? now (?:is |are |reads |says |uses )?{TAIL}"
@@ -73,6 +91,23 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
             false,
         ),
         form(format!(r"\b(?:keeps?|uses?|writes?|reads?|takes?) {PART} and not {TAIL}"), false, false),
+        form(
+            format!(r"{PART}, (?:and )?(?:not|no longer|don't|do not|not any more) (?:{JOINT} )?(?:the |an? )?{TAIL}"),
+            false,
+            false,
+        ),
+        form(format!(r"\b(?:not|no longer) {PART},? but (?:rather |now )?{TAIL}"), true, false),
+        form(
+            format!(r"{PART},? (?:as|in) (?:a |the )?(?:replacement|exchange|substitute) (?:for|of) {TAIL}"),
+            false,
+            false,
+        ),
+        form(format!(r"\b(?:prefers?|favou?rs?|chooses?) {PART} (?:over|to) {TAIL}"), false, false),
+        form(
+            format!(r"\bused to {PART}[,;] (?:and |but |while )?(?:now|with this|after this|from now on),? {TAIL}"),
+            true,
+            false,
+        ),
     ]
 });
 
@@ -113,8 +148,8 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 
 fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<usize>) -> Option<Claimed> {
     let [old, new] = apart(terms(scene, old), terms(scene, new));
-    let (new_agrees, new_against) = evidence(&new, [Side::New, Side::Came], Side::Old);
-    let (old_agrees, old_against) = evidence(&old, [Side::Old, Side::Went], Side::New);
+    let (new_agrees, new_against) = evidence(scene, &new, [Side::New, Side::Came], Side::Old);
+    let (old_agrees, old_against) = evidence(scene, &old, [Side::Old, Side::Went], Side::New);
     if let Some(claimed) = value_stays(scene, &old, &new, part.clone()) {
         return Some(claimed);
     }
@@ -124,8 +159,10 @@ fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<us
     if tells_of_both(scene, &new, &old_against) || tells_of_both(scene, &old, &new_against) {
         return None;
     }
+    // what runs turns one thing into another too: there only names of code tell
+    let is_name = |term: &&Term<'_>| term.weight == Weight::Name && !term.mention.is_some_and(Mention::is_literal);
     let is_sure = if runs {
-        !new_against.is_empty() && !old.is_empty()
+        new_against.iter().any(is_name) && !old.is_empty()
     } else {
         !new_against.is_empty() || !old_against.is_empty()
     };
@@ -167,12 +204,35 @@ fn value_stays(scene: &Scene<'_, '_>, old: &[Term<'_>], new: &[Term<'_>], part: 
 }
 
 /// Whether a term of a side stands where it is said to, and those that stand on the other side alone.
-fn evidence<'t, 'c>(terms: &'t [Term<'c>], right: [Side; 2], wrong: Side) -> (bool, Vec<&'t Term<'c>>) {
+fn evidence<'t, 'c>(
+    scene: &Scene<'_, '_>,
+    terms: &'t [Term<'c>],
+    right: [Side; 2],
+    wrong: Side,
+) -> (bool, Vec<&'t Term<'c>>) {
+    let (ours, theirs) = if wrong == Side::Old { (Drift::Came, Drift::Went) } else { (Drift::Went, Drift::Came) };
+    let drift = |term: &Term<'_>| drift(scene.change.spots(), &term.places);
     let agrees = terms.iter().any(|term| {
         // a word is on many lines by chance
-        right[0] == term.side() || (right[1] == term.side() && term.weight == Weight::Name)
+        is_said_in_code(scene, term)
+            && (right[0] == term.side()
+                || (right[1] == term.side() && term.weight == Weight::Name)
+                || (term.is_exact(scene) && drift(term) == Some(ours)))
     });
-    (agrees, terms.iter().filter(|term| term.side() == wrong && is_telling(term)).collect())
+    // of what unchanged lines have too the spots tell, if it is written as it is there
+    let is_against = |term: &&Term<'_>| {
+        term.side() == wrong && is_telling(term) || term.is_exact(scene) && drift(term) == Some(theirs)
+    };
+    (agrees, terms.iter().filter(is_against).collect())
+}
+
+/// Whether lines of code have a term, or there are none of code.
+fn is_said_in_code(scene: &Scene<'_, '_>, term: &Term<'_>) -> bool {
+    let is_code = |line: usize| !is_comment(scene.change.code(line)) && !scene.change.code(line).trim().is_empty();
+    let changed = [term.places.added.as_slice(), &term.places.removed].concat();
+    let lines = scene.change.diff.lines().iter().enumerate();
+    changed.iter().any(|&line| is_code(line))
+        || !lines.into_iter().any(|(index, line)| line.kind.is_changed() && is_code(index))
 }
 
 /// Whether what speaks against one part stands on a line with what is on the same side of the other: it runs there, or it is a text on the
