@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use veridiff_detector::Leaning;
 use veridiff_facts::{
-    judge::{Judged, Judgement},
+    judge::{Judged, Judgement, Standing},
     rules::{Ruled, Ruling},
 };
 use veridiff_text::statements::{StatementKind, TextLanguage};
@@ -70,25 +70,22 @@ impl Decided {
 
 /// What is said of a statement by the facts alone.
 pub fn of_statement(judged: &Judged) -> Decided {
-    let says_something = judged.kind == StatementKind::Assertion;
-    match judged.ruling() {
-        Some(Ruling::Contradicted) => Decided::of(Verdict::Contradicted),
-        _ if !says_something => Decided::of(Verdict::NothingToCheck),
-        Some(Ruling::Nowhere) => Decided::of(Verdict::Unsupported),
-        Some(Ruling::NotHere) => {
+    let Some(standing) = judged.standing() else { return Decided::of(Verdict::NothingToCheck) };
+    match standing {
+        Standing::Contradicted => Decided::of(Verdict::Contradicted),
+        Standing::Nowhere => Decided::of(Verdict::Unsupported),
+        Standing::NotHere => {
             let absent = judged.ruled.iter().find(|ruled| ruled.ruling == Ruling::NotHere);
             Decided::abstains(
                 absent.map_or_else(|| "what it names is not in this diff".to_owned(), |r| r.message.clone()),
             )
         }
-        // as many false statements as true ones have all their names in the change
-        Some(Ruling::Holds) | None if judged.is_undecided() => {
+        Standing::Undecided => {
             let word = judged.turns_on.as_deref().unwrap_or("not");
             Decided::abstains(format!("it turns on `{word}`, and no line decides that"))
         }
-        Some(Ruling::Holds) => Decided::of(Verdict::Clear),
-        None if judged.is_grounded() => Decided::of(Verdict::Clear),
-        None => Decided::abstains("it names nothing that the change can be asked about"),
+        Standing::Open => Decided::abstains("it names nothing that the change can be asked about"),
+        Standing::Confirmed | Standing::Named | Standing::Worded => Decided::of(Verdict::Clear),
     }
 }
 

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
     code: "VD013",
     name: "pairing",
     summary: "The text says of two things with two others which belong together, and the lines have them the other way round.",
-    judges: true,
+    judges: false,
     precision: super::OF_ALL,
     is_of_presence: false,
     reads_bodies: false,

@@ -95,7 +95,8 @@ pub fn resolve(scene: &Scene<'_, '_>, phrase: &str, all: &[Term<'_>], side: Line
             Weight::Common => 0.5,
         };
         if lines.is_empty() {
-            let is_said = term.weight > Weight::Common && !means_code(&term.written) && !TALK.is_match(&term.written);
+            let is_said =
+                term.weight > Weight::Common && meaning(&term.written).is_none() && !TALK.is_match(&term.written);
             found.total += if is_said { 0.5 * base } else { 0.0 };
             continue;
         }
@@ -172,7 +173,8 @@ pub fn lines_of(scene: &Scene<'_, '_>, phrase: &str, side: LinesOf) -> Vec<usize
     if resolution.is_anchored() { resolution.all_lines(scene, 0.5) } else { Vec::new() }
 }
 
-/// Whether a word stands for code that is written otherwise.
-fn means_code(word: &str) -> bool {
-    MEANINGS.iter().any(|(words, _)| words.find(word).is_some_and(|found| found.range() == (0..word.len())))
+/// The code that a word stands for.
+pub fn meaning(word: &str) -> Option<&'static Regex> {
+    let is_whole = |words: &Regex| words.find(word).is_some_and(|found| found.range() == (0..word.len()));
+    MEANINGS.iter().find(|(words, _)| is_whole(words)).map(|(_, code)| code)
 }

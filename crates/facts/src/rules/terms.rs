@@ -80,6 +80,14 @@ impl Term<'_> {
         }
     }
 
+    /// Whether it is an identifier, whose words' stems are `parts`, or one of its words.
+    pub fn is_of_name(&self, name: &str, parts: &[String]) -> bool {
+        match self.mention {
+            Some(mention) => mention.last() == name,
+            None => self.key == name || parts.contains(&self.key),
+        }
+    }
+
     /// The side that it stands on.
     pub fn side(&self) -> Side {
         let places = &self.places;

@@ -24,6 +24,8 @@ struct Form {
     old_first: bool,
     /// Whether the words can speak of what the code does when it runs, as in "convert `a` to `b`".
     runs: bool,
+    /// Whether its words are so often those of what runs that only names of code tell.
+    names: bool,
 }
 
 const PART: &str = r"([^,;:()]{2,90}?)";
@@ -35,7 +37,8 @@ const JOINT: &str = "(?:through|from|by|with|as|via|in|on|at|to|for|of)";
 const ONCE: &str = r"(?:used to(?: be| say| read| use| call)?|formerly|previously|originally|earlier|(?:was|were)(?: previously| originally| formerly)?)";
 
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
-    let form = |text: String, old_first: bool, runs: bool| Form { pattern: pattern(&text), old_first, runs };
+    let form =
+        |text: String, old_first: bool, runs: bool| Form { pattern: pattern(&text), old_first, runs, names: false };
     vec![
         form(format!(r"\b(?:swap|exchang|trad|substitut)(?:p?ed|p?ing|p?e?s)? {PART} for {TAIL}"), true, true),
         form(format!(r"{PART},? {INSTEAD} {TAIL}"), false, false),
@@ -56,7 +59,7 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         ),
         form(format!(r"{PART} (?:replaces|supersedes?|takes? the place of|stands? in for) {TAIL}"), false, false),
         form(format!(r"{PART} (?:gives? way to|makes? way for) {TAIL}"), true, false),
-        form(format!(r"{PART} (?:becomes?|turns? into) {TAIL}"), true, true),
+        Form { names: true, ..form(format!(r"{PART} (?:becomes?|turns? into) {TAIL}"), true, true) },
         form(
             format!(r"{PART} where (?:an? |the )?{TAIL} (?:used to be|was|were|had been)(?: before)?(?:[.,;?]|$)"),
             false,
@@ -96,7 +99,6 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
             false,
             false,
         ),
-        form(format!(r"\b(?:not|no longer) {PART},? but (?:rather |now )?{TAIL}"), true, false),
         form(
             format!(r"{PART},? (?:as|in) (?:a |the )?(?:replacement|exchange|substitute) (?:for|of) {TAIL}"),
             false,
@@ -118,10 +120,17 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The change as a thing, which a sentence is about.
+static NOUN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:the|this|that|code|a|your|our|each|same|of|api) (?:change|changes|switch|move|port|turn|swap|exchange|substitute|trade) $",
+    )
+});
+
 /// Sentences that wish, doubt or deny.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:should|could|would|may|might|must|consider|please|suggest|recommend|prefer|perhaps|maybe|can we|let's|not (?:been )?(?:replac|renam|chang|convert)\w*|never)\b",
+        r"\b(?:should|could|would|may|might|must|consider|please|suggest|recommend|prefer|perhaps|maybe|can we|let's|not (?:been )?(?:replac|renam|chang|convert)\w*|never|why not|how about|will|can't we)\b",
     )
 });
 
@@ -137,16 +146,28 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     for form in FORMS.iter() {
         for captures in form.pattern.captures_iter(skeleton) {
             let part = captures.get(0).expect("the whole").range();
+            // "this change adds `a` to `b`" changes nothing to `b`
+            let is_noun =
+                NOUN.is_match(&said_to(skeleton, part.start, captures.get(1).map_or(part.end, |c| c.start())));
+            if is_noun {
+                continue;
+            }
             let [first, second] = [1, 2].map(|group| END.replace(&captures[group], "").into_owned());
             let (old, new) = if form.old_first { (first, second) } else { (second, first) };
-            found.extend(judge(scene, &old, &new, form.runs, part));
+            found.extend(judge(scene, &old, &new, form, part));
         }
     }
     found.truncate(1);
     found
 }
 
-fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<usize>) -> Option<Claimed> {
+/// Some words of a skeleton with the one before them.
+fn said_to(skeleton: &str, start: usize, end: usize) -> String {
+    let before = skeleton[..start].rsplit(' ').find(|word| !word.is_empty()).unwrap_or("");
+    format!("{before} {}", &skeleton[start..end])
+}
+
+fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, form: &Form, part: Range<usize>) -> Option<Claimed> {
     let [old, new] = apart(terms(scene, old), terms(scene, new));
     let (new_agrees, new_against) = evidence(scene, &new, [Side::New, Side::Came], Side::Old);
     let (old_agrees, old_against) = evidence(scene, &old, [Side::Old, Side::Went], Side::New);
@@ -159,10 +180,9 @@ fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<us
     if tells_of_both(scene, &new, &old_against) || tells_of_both(scene, &old, &new_against) {
         return None;
     }
-    // what runs turns one thing into another too: there only names of code tell
     let is_name = |term: &&Term<'_>| term.weight == Weight::Name && !term.mention.is_some_and(Mention::is_literal);
-    let is_sure = if runs {
-        new_against.iter().any(is_name) && !old.is_empty()
+    let is_sure = if form.runs {
+        !new_against.is_empty() && !old.is_empty() && (!form.names || new_against.iter().any(is_name))
     } else {
         !new_against.is_empty() || !old_against.is_empty()
     };

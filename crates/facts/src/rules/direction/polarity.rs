@@ -155,6 +155,10 @@ fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Op
     };
     let lines = best_lines(&terms, of_wrong, 0.5);
     let is_right = !best_lines(&terms, of_right, 0.5).is_empty();
+    let is_named = terms.iter().any(|term| term.weight == Weight::Name);
+    if !is_named && lines.iter().all(|&line| is_told(scene.change.code(line))) {
+        return None;
+    }
     if lines.is_empty() || is_right || (way == Way::Goes && takes_away(scene, &lines)) {
         return None;
     }
@@ -163,6 +167,13 @@ fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Op
         _ => "its lines are removed, none is added",
     };
     claimed(lines, message.to_owned())
+}
+
+/// Whether a line tells of code and is none: a comment, the title of a test.
+fn is_told(code: &str) -> bool {
+    static TITLE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^\s*(?:it|test|describe|context)\b|^\s*(?:def|func|fn) [Tt]est"));
+    is_comment(code) || TITLE.is_match(code)
 }
 
 /// The thing itself in a phrase: what stands behind the last word that joins sentences and before the first one that says where it is.

@@ -122,7 +122,7 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 }
 
 /// The share of what a phrase says that a line has to have.
-const LEAST: f64 = 0.5;
+const LEAST: f64 = 0.55;
 
 fn ordered(scene: &Scene<'_, '_>, first: &str, second: &str, is_before: bool, part: Range<usize>) -> Option<Claimed> {
     let [one, other] = crate::rules::terms::apart(terms(scene, first), terms(scene, second));

@@ -178,6 +178,10 @@ fn in_function(
             }
             let scopes = blocks.scopes(line)?;
             let own = &scopes.iter().find(|scope| scope.kind == ScopeKind::Function)?.name;
+            // a test is called by what it is about
+            if own.to_lowercase().starts_with("test") && !name.to_lowercase().starts_with("test") {
+                return None;
+            }
             // a name of several functions is not that of one
             if around.is_some_and(|around| around != own) {
                 return None;
@@ -195,11 +199,16 @@ fn in_function(
     Some(Claimed { ruling: Ruling::Contradicted, part, lines: all, message })
 }
 
+/// Words of paths that name no part of a program.
+const GENERIC: [&str; 16] = [
+    "example", "test", "tests", "docs", "the", "file", "lib", "src", "core", "app", "pkg", "packages", "internal",
+    "spec", "common", "index",
+];
+
 /// Whether what a statement names changes in another file only than the one that it begins with.
 fn in_file(scene: &Scene<'_, '_>, label: &str, rest: &str, part: Range<usize>) -> Option<Claimed> {
     let diff = scene.change.diff;
-    let words: Vec<&str> =
-        label.split(' ').filter(|word| !["example", "test", "tests", "docs", "the", "file"].contains(word)).collect();
+    let words: Vec<&str> = label.split(' ').filter(|word| !GENERIC.contains(word)).collect();
     let [word] = words[..] else { return None };
     let is_of = |file: &String| {
         let mut parts = file.split(['/', '.', '_', '-']);

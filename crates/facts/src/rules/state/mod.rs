@@ -16,6 +16,7 @@ use crate::{
     occurrences::Places,
 };
 
+mod described;
 mod evidence;
 mod patterns;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(evidence::check),
+    check_statement: Some(|scene| [evidence::check(scene), described::check(scene)].concat()),
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
