@@ -132,3 +132,53 @@ pub fn probability(judgement: &Judgement, p_detector: Option<f64>) -> Option<f64
         (p, floor) => p.or(floor),
     }
 }
+
+/// The probability that a statement is hallucinated: what a detector says of the whole text, or even chances without one, shifted by
+/// how often statements that stand so to their change are false. Of a contradicted one it is at least the rule's measured precision;
+/// `None` for what says nothing that could be false. Of another language than English only a contradiction tells anything.
+pub fn of_statement_probability(judged: &Judged, language: TextLanguage, p_text: Option<f64>) -> Option<f64> {
+    const EVEN: f64 = 0.5;
+    let standing = judged.standing()?;
+    if standing == Standing::Contradicted {
+        let accused = judged.ruled.iter().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
+        return accused.map(|ruled| ruled.rule.precision).chain(p_text).reduce(f64::max);
+    }
+    if language == TextLanguage::Other {
+        return Some(EVEN);
+    }
+    let odds = |p: f64| p / (1.0 - p).max(f64::MIN_POSITIVE);
+    let odds = odds(p_text.unwrap_or(EVEN)) * odds(standing.share_false());
+    Some(if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veridiff_text::{diff::Diff, sample::Task};
+
+    const DIFF: &str = "--- a/box.py\n+++ b/box.py\n@@ -1,2 +1,3 @@\n import os\n-def pack(box, size=3):\n+def pack(box, size=8):\n+    box.seal(size)\n";
+
+    fn probabilities(text: &str, p_text: Option<f64>) -> Vec<Option<f64>> {
+        let judgement = Judgement::of(&Diff::parse(DIFF).unwrap(), text, Task::Review);
+        let of = |judged: &Judged| of_statement_probability(judged, judgement.language, p_text);
+        judgement.statements.iter().map(of).collect()
+    }
+
+    #[test]
+    fn every_statement_that_says_something_has_a_probability() {
+        let text = "`size` is 3 now. `pack` calls `seal` here. Please add a test. Thanks!";
+        let [wrong, named, wish, thanks] = probabilities(text, None)[..] else { panic!("four statements") };
+        assert!(wrong > Some(0.8) && named < Some(0.5) && named > Some(0.2), "{wrong:?} {named:?}");
+        assert_eq!((wish, thanks), (None, None));
+        // a detector's probability is shifted, never turned round by what says little
+        let [wrong, named, ..] = probabilities(text, Some(0.9))[..] else { panic!("four statements") };
+        assert!(wrong >= Some(0.9) && named > Some(0.75) && named < Some(0.9), "{wrong:?} {named:?}");
+        assert_eq!(probabilities("`size` is 3 now.", Some(1.0)), [Some(1.0)]);
+    }
+
+    #[test]
+    fn of_another_language_nothing_is_told() {
+        let text = "Die Funktion versiegelt jetzt die Schachtel, nachdem sie gepackt wurde, und das ist auch gut so.";
+        assert_eq!(probabilities(text, Some(0.1)), [Some(0.5)]);
+    }
+}
