@@ -112,7 +112,7 @@ mod tests {
         rules::{Ruled, condition::RULE, twins::texts_apart},
     };
 
-    const PYTHON: &str = "--- a/box.py\n+++ b/box.py\n@@ @@\n class Box:\n     def pick(self, name):\n+        thing, expires = self.things[name]\n+        if expires < clock():\n+            del self.things[name]\n+            return None\n+        return thing\n \n     def drop(self, name, thing):\n+        if len(self.things) >= self.max_things:\n+            self.things.pop(first(self.things))\n         self.things[name] = thing\n";
+    const PYTHON: &str = "--- a/box.py\n+++ b/box.py\n@@ @@\n class Box:\n     def pick(self, name):\n+        parcel, expires = self.parcels[name]\n+        if expires < clock():\n+            del self.parcels[name]\n+            return None\n+        return parcel\n \n     def drop(self, name, parcel):\n+        if len(self.parcels) >= self.max_parcels:\n+            self.parcels.pop(first(self.parcels))\n         self.parcels[name] = parcel\n";
 
     #[test]
     fn what_is_done_in_a_state_is_told_apart() {
@@ -121,15 +121,15 @@ mod tests {
             Task::Review,
             PYTHON,
             &[
-                ("`pick` deletes a thing that has expired.", "`pick` still returns a thing that has expired."),
+                ("`pick` deletes a parcel that has expired.", "`pick` still returns a parcel that has expired."),
                 (
-                    "`drop` still evicts the oldest thing when the box is full.",
-                    "`pick` leaves an expired thing in the box.",
+                    "`drop` still evicts the oldest parcel when the box is full.",
+                    "`pick` leaves an expired parcel in the box.",
                 ),
             ],
         );
         let diff = Diff::parse(PYTHON).unwrap();
-        let text = "`drop` still evicts the oldest thing when the box is full.";
+        let text = "`drop` still evicts the oldest parcel when the box is full.";
         assert!(Judgement::of(&diff, text, Task::Review).rulings().any(Ruled::confirms));
     }
 }

@@ -1,4 +1,4 @@
-//! Where something that is described in words stands: in which function, inside or outside of a block, in which file.
+//! Where something that is described in words stands: in which function, inside or outside of a block.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -42,9 +42,6 @@ static IN_FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// The part of a program that a statement begins with.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([a-z@][a-z0-9@ ./_-]{2,30}): "));
-
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"\b(?:should|could|would|may|might|must|consider|please|suggest|not|[a-z]+n't|never|were|used to|previously|unlike|same|either|or|both|also|like|no longer)\b",
@@ -79,10 +76,6 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         if !OPEN.is_match(thing) {
             found.extend(in_function(scene, thing, &captures[2], other, part));
         }
-    }
-    if let Some(captures) = LABEL.captures(said) {
-        let part = captures.get(0).expect("the whole").range();
-        found.extend(in_file(scene, &captures[1], &said[part.end..], part.clone()));
     }
     found.truncate(1);
     found
@@ -199,45 +192,13 @@ fn in_function(
     Some(Claimed { ruling: Ruling::Contradicted, part, lines: all, message })
 }
 
-/// Words of paths that name no part of a program.
-const GENERIC: [&str; 16] = [
-    "example", "test", "tests", "docs", "the", "file", "lib", "src", "core", "app", "pkg", "packages", "internal",
-    "spec", "common", "index",
-];
-
-/// Whether what a statement names changes in another file only than the one that it begins with.
-fn in_file(scene: &Scene<'_, '_>, label: &str, rest: &str, part: Range<usize>) -> Option<Claimed> {
-    let diff = scene.change.diff;
-    let words: Vec<&str> = label.split(' ').filter(|word| !GENERIC.contains(word)).collect();
-    let [word] = words[..] else { return None };
-    let is_of = |file: &String| {
-        let mut parts = file.split(['/', '.', '_', '-']);
-        parts.any(|part| part.eq_ignore_ascii_case(word))
-    };
-    let own: Vec<usize> = (0..diff.files().len()).filter(|&file| is_of(&diff.files()[file])).collect();
-    let [own] = own[..] else { return None };
-    let all = terms(scene, rest);
-    let names = all.iter().filter(|term| {
-        term.mention.is_some_and(|mention| mention.kind == MentionKind::Name && mention.pieces().len() > 1)
-    });
-    let is_own = |line: &usize| diff.lines()[*line].file == Some(own);
-    let elsewhere = |places: &Places| {
-        let changed = [places.added.as_slice(), &places.removed].concat();
-        let anywhere = changed.iter().chain(&places.context).any(is_own);
-        (!changed.is_empty() && !anywhere).then_some(changed)
-    };
-    let (name, lines) = names.filter_map(|term| Some((&term.key, elsewhere(&term.places)?))).next()?;
-    let message = format!("`{name}` is in another file");
-    Some(Claimed { ruling: Ruling::Contradicted, part, lines, message })
-}
-
 #[cfg(test)]
 mod tests {
     use veridiff_text::sample::Task;
 
     use crate::rules::{place::RULE, twins::texts_apart};
 
-    const PYTHON: &str = "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ @@\n def total(cart):\n     if cart.coupon:\n+        apply_discount(cart)\n         log(cart)\n+    round_cents(cart)\n     return cart.sum\n \n def clear(cart):\n+    cart.stamp = now()\n     cart.items = []\n--- a/shop/mail.py\n+++ b/shop/mail.py\n@@ @@\n def send(mail):\n-    smtp.connect(mail)\n+    queue.push(mail)\n     return mail\n";
+    const PYTHON: &str = "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ @@\n def total(cart):\n     if cart.coupon:\n+        apply_discount(cart)\n         log(cart)\n+    round_cents(cart)\n     return cart.sum\n \n def clear(cart):\n+    cart.stamp = now()\n     cart.items = []\n";
 
     #[test]
     fn what_is_described_stands_in_one_place() {
@@ -256,12 +217,6 @@ mod tests {
                 ),
                 ("The stamp is set in `clear`.", "The stamp is set in `total`."),
             ],
-        );
-        texts_apart(
-            &RULE,
-            Task::Commit,
-            PYTHON,
-            &[("mail: push to a queue, no smtp.connect any more", "cart: push to a queue, no smtp.connect any more")],
         );
     }
 }
