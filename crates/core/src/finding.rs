@@ -7,7 +7,7 @@ use crate::{
     case::Case,
     measurement::Measurement,
     tokens::Segment,
-    verdict::{Decided, Verdict, of_statement, of_text},
+    verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
 };
 use veridiff_detector::Detector;
 use veridiff_facts::{
@@ -64,7 +64,9 @@ pub struct StatementFinding {
     pub kind: &'static str,
     /// What the facts alone say of it.
     pub verdict: Verdict,
-    /// The precision of the rule that contradicts it; null where no rule does.
+    /// Probability that the change does not support it, 0 to 1: the detector's of the whole text, or even chances without one, shifted
+    /// by how often statements that stand so to their change are false; of a contradicted one at least its rule's measured precision.
+    /// Null for what says nothing that could be false.
     pub p_hallucination: Option<f64>,
     /// What rules found, in the order of their codes.
     pub facts: Vec<FactFinding>,
@@ -134,7 +136,7 @@ impl FactsFinding {
     pub fn new(case: &Case) -> Self {
         let judgement = case.judgement();
         let Decided { verdict, reason } = of_text(judgement, None);
-        FactsFinding { verdict, reason, statements: statements(case, judgement) }
+        FactsFinding { verdict, reason, statements: statements(case, judgement, None) }
     }
 }
 
@@ -207,18 +209,15 @@ pub struct Contribution {
     pub log_odds: f64,
 }
 
-/// The statements of a case with what the change says of each.
-pub(crate) fn statements(case: &Case, judgement: &Judgement) -> Vec<StatementFinding> {
-    let of = |judged: &Judged| {
-        let accused = judged.ruled.iter().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
-        StatementFinding {
-            byte_start: judged.span.start,
-            byte_end: judged.span.end,
-            kind: judged.kind.name(),
-            verdict: of_statement(judged).verdict,
-            p_hallucination: accused.map(|ruled| ruled.rule.precision).reduce(f64::max),
-            facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
-        }
+/// The statements of a case with what the change says of each, and what a detector says of the whole text.
+pub(crate) fn statements(case: &Case, judgement: &Judgement, p_detector: Option<f64>) -> Vec<StatementFinding> {
+    let of = |judged: &Judged| StatementFinding {
+        byte_start: judged.span.start,
+        byte_end: judged.span.end,
+        kind: judged.kind.name(),
+        verdict: of_statement(judged).verdict,
+        p_hallucination: of_statement_probability(judged, judgement.language, p_detector),
+        facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
     };
     judgement.statements.iter().map(of).collect()
 }

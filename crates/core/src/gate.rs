@@ -389,7 +389,7 @@ impl Finding {
     /// The verdict: what the facts say, and where they leave it open what the detector leans to.
     fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Leaning>) {
         let judgement = facts.of(case);
-        self.statements = statements(case, &judgement);
+        self.statements = statements(case, &judgement, self.p_detector);
         let decided = verdict::of_text(&judgement, leaning);
         self.verdict = Some(decided.verdict);
         self.reason = decided.reason;

@@ -27,6 +27,7 @@ pub mod mention;
 pub mod occurrences;
 pub mod rules;
 pub mod side;
+pub mod spots;
 pub mod syntax;
 pub mod topic;
 pub mod turning;
