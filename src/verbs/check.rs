@@ -148,7 +148,7 @@ impl Output {
         self.findings[place] = Some(finding);
         while let Some(Some(finding)) = self.findings.get(self.n_written) {
             match self.format {
-                Format::Text => crate::terminal::print_styled(&page(finding))?,
+                Format::Text => crate::terminal::print_styled(&page(finding, self.findings.len() > 1))?,
                 Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
                 Format::Rdjsonl => rdjson_lines(finding).iter().try_for_each(|line| print(&format!("{line}\n")))?,
                 Format::Github => print(&github(finding))?,
