@@ -336,7 +336,8 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
         (off.abs() > UNLIKE && !was_seen).then(|| {
-            format!("`{}` is {value:.3}, {:.0} standard deviations from the training rows' mean", f.name, off.abs())
+            let how = if off > 0.0 { "high" } else { "low" };
+            format!("`{}` is {value:.3}, too {how} for the detector to have learnt of it", f.name)
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()

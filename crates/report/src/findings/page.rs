@@ -18,7 +18,7 @@ use veridiff_facts::rules::Ruling;
 use veridiff_text::printable::printable;
 
 /// Columns of a page of findings, which goes to logs too.
-const WIDTH: usize = 110;
+const WIDTH: usize = 130;
 
 /// Columns that a place takes at most beside the line that it is of.
 const MAX_PLACE: usize = 32;
