@@ -16,7 +16,6 @@ use veridiff_core::{
     measurement::{FirstTarget, StartRow, TargetRule},
     preset,
     run::models::ModelOptions,
-    scorer::Scorer,
     settings::{Settings, Targets},
     tokens::EncodeOptions,
 };
@@ -74,14 +73,6 @@ impl ModelArgs {
         let progress = Some(onto(&crate::progress::bytes()));
         let fetch = ResolveOptions { offline: self.offline, progress, ..ResolveOptions::default() };
         Ok(ModelOptions { models: self.model.clone(), device, dtype, max_memory: self.max_memory, fetch })
-    }
-
-    /// Loads the one model that a verb of a single model takes.
-    pub fn scorer(&self) -> anyhow::Result<Scorer> {
-        if self.model.len() > 1 {
-            bail!("this verb takes one --model, got {}", self.model.len());
-        }
-        Ok(self.options()?.load()?.remove(0))
     }
 
     /// Starts as many threads as asked for; once, before anything computes.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::Exit;
 use crate::{
@@ -28,7 +28,8 @@ use veridiff_core::{
     gate::{Gate, GateOptions},
     settings::Settings,
 };
-use veridiff_report::findings::{github, page, rdjson_lines, sarif, summary};
+use veridiff_report::findings::{github, html_page, page, rdjson_lines, sarif, summary};
+use veridiff_table::files;
 use veridiff_text::{
     chain::one_line,
     sample::{
@@ -105,6 +106,9 @@ pub struct Args {
     /// One JSON object a sample
     #[arg(long)]
     json: bool,
+    /// Write a page for the browser too, sorted by verdict, on which texts are labelled with one key each
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -117,9 +121,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     for problem in &unreadable {
         note(&format!("warning: {problem}"));
     }
+    if let Some(path) = &args.html {
+        files::check(path).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
     let mut output = Output::new(if args.json { Format::Json } else { args.format }, samples.len());
     args.check(&samples, |index, finding| output.take(index, finding))?;
     let findings = output.finish()?;
+    if let Some(path) = &args.html {
+        files::write(path, html_page(&samples, &findings))
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        note(&format!("page written to {}", path.display()));
+    }
 
     let fails = findings.iter().any(|finding| args.fail_on.is_met(finding));
     Ok(if !unreadable.is_empty() || findings.iter().any(|finding| finding.error.is_some()) {
@@ -148,7 +160,7 @@ impl Output {
         self.findings[place] = Some(finding);
         while let Some(Some(finding)) = self.findings.get(self.n_written) {
             match self.format {
-                Format::Text => crate::terminal::print_styled(&page(finding))?,
+                Format::Text => crate::terminal::print_styled(&page(finding, self.findings.len() > 1))?,
                 Format::Json => print(&format!("{}\n", serde_json::to_string(finding)?))?,
                 Format::Rdjsonl => rdjson_lines(finding).iter().try_for_each(|line| print(&format!("{line}\n")))?,
                 Format::Github => print(&github(finding))?,

@@ -9,7 +9,7 @@ use crate::{
     tokens::Segment,
     verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
 };
-use veridiff_detector::Detector;
+use veridiff_detector::{Detector, Leaning};
 use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},
@@ -32,6 +32,8 @@ pub struct Finding {
     pub p_hallucination: Option<f64>,
     /// The detector's own probability, before facts.
     pub p_detector: Option<f64>,
+    /// The probability from which on the detector objects, above 1 if it never does; null where none was asked.
+    pub threshold: Option<f64>,
     /// Null if it could not be reached.
     pub verdict: Option<Verdict>,
     /// Why the verdict is `abstain`; null for others.
@@ -98,6 +100,8 @@ pub struct FactLine {
     pub diff_line: usize,
     /// As in the diff, marker included.
     pub text: String,
+    /// 1-based number of the line on its own side, the old one of a line that was removed; null for headers and hunks without numbers.
+    pub number: Option<usize>,
     /// File and line of the new side, if the diff names them and the line is there.
     pub place: Option<Place>,
 }
@@ -120,10 +124,10 @@ pub struct Place {
     pub line: usize,
 }
 
-/// What the change alone says of a text, no detector asked.
+/// What is said of a text: what the change says, and where that leaves it open what a detector leans to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FactsFinding {
-    /// What follows from the facts.
+    /// What follows from the facts, and from the detector if one was asked.
     pub verdict: Verdict,
     /// Why the verdict is `abstain`; null for others.
     pub reason: Option<String>,
@@ -132,11 +136,15 @@ pub struct FactsFinding {
 }
 
 impl FactsFinding {
-    /// Of a case, by all rules.
-    pub fn new(case: &Case) -> Self {
-        let judgement = case.judgement();
+    /// Of a case and what its change says of it.
+    pub fn new(case: &Case, judgement: &Judgement) -> Self {
         let Decided { verdict, reason } = of_text(judgement, None);
         FactsFinding { verdict, reason, statements: statements(case, judgement, None) }
+    }
+
+    /// Decides again, now that a detector was asked.
+    pub fn decide(&mut self, judgement: &Judgement, leaning: Leaning) {
+        Decided { verdict: self.verdict, reason: self.reason } = of_text(judgement, Some(leaning));
     }
 }
 
@@ -147,6 +155,7 @@ impl Finding {
             id: sample.id.clone(),
             p_hallucination: None,
             p_detector: None,
+            threshold: detector.map(Detector::objects_from),
             verdict: None,
             reason: None,
             statements: Vec::new(),
@@ -226,6 +235,7 @@ fn fact(case: &Case, ruled: &Ruled) -> FactFinding {
     let line = |&index: &usize| FactLine {
         diff_line: index + 1,
         text: case.diff().line_text(index).trim_end().to_owned(),
+        number: case.diff().lines()[index].new.or(case.diff().lines()[index].old),
         place: place_of(case.diff(), index),
     };
     FactFinding {
@@ -325,7 +335,8 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
         (off.abs() > UNLIKE && !was_seen).then(|| {
-            format!("`{}` is {value:.3}, {:.0} standard deviations from the training rows' mean", f.name, off.abs())
+            let how = if off > 0.0 { "high" } else { "low" };
+            format!("`{}` is {value:.3}, too {how} for the detector to have learnt of it", f.name)
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()

@@ -43,6 +43,7 @@ pub use evaluation::evaluate::{
 pub use evaluation::folds::Groups;
 pub(crate) use evaluation::folds::grouped_folds;
 pub use evaluation::mismatched::{MISMATCH_COLUMN, Mismatched};
+pub use evaluation::mistakes::{Mistake, Mistakes};
 pub use evaluation::out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use evaluation::predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use evaluation::repeated::{RepeatedFigure, RepeatedSet, Repeats, ablation_sets, repeat_folds};

@@ -208,6 +208,11 @@ impl Detector {
         }
     }
 
+    /// The calibrated probability from which on a text is called unsupported; above 1 if none is.
+    pub fn objects_from(&self) -> f64 {
+        self.decision.as_ref().map_or(self.threshold, |decision| decision.unsupported_from)
+    }
+
     /// How many rows belong to groups it was trained on.
     pub fn n_training_rows_in(&self, rows: &LabelledRows) -> usize {
         let trained_on: BTreeSet<&str> = self.training.groups.iter().map(String::as_str).collect();
