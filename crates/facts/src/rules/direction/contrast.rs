@@ -120,9 +120,8 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static ADVERB: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^ ?(?:after|before|when|if|because|until|only|just|even|quite|yet|necessarily|always|really|once|in)\b")
-});
+static ADVERB: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^ ?(?:after|before|when|if|because|until|only|just|even|yet|necessarily)\b"));
 
 /// The change as a thing, which a sentence is about.
 static NOUN: LazyLock<Regex> = LazyLock::new(|| {
