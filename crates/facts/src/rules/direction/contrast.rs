@@ -120,6 +120,9 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static ADVERB: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^ ?(?:after|before|when|if|because|until|only|just|even|yet|necessarily)\b"));
+
 /// The change as a thing, which a sentence is about.
 static NOUN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -153,6 +156,10 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
                 continue;
             }
             let [first, second] = [1, 2].map(|group| END.replace(&captures[group], "").into_owned());
+            // "before that, not after it" sets no two sides against each other
+            if ADVERB.is_match(&second) {
+                continue;
+            }
             let (old, new) = if form.old_first { (first, second) } else { (second, first) };
             found.extend(judge(scene, &old, &new, form, part));
         }
