@@ -356,8 +356,6 @@ fn what_explain_needs_is_said() {
     refused("--input in.jsonl --id b", &["no sample `b` among the 1", "1 of its lines cannot be read", "line 2"]);
     refused("--commit HEAD", &["git"]);
     refused("--diff d.diff --text t.txt --max-tokens 10", &["limit of 10", "hint: raise --max-tokens"]);
-    let two = desk.run(&["demo", "--model", &model, "--model", &model, "--json"]);
-    two.refused(&["one --model, got 2"]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_text_is_judged_wherever_it_comes_from() {
     let elsewhere =
         check(&desk, "--text - --json", &format!("{elsewhere}The area is now `width * shape.height`.")).lines();
     let notes = elsewhere[0]["notes"].to_string();
-    assert!(notes.contains("the language `swift` is none of the training rows': c, cpp"), "{notes}");
+    assert!(notes.contains("the detector learnt from no language `swift`, but from c, cpp"), "{notes}");
 }
 
 #[test]

@@ -209,6 +209,7 @@ fn check() {
         .run("check --detector words.json --diff change.diff --text false --exit-zero --quiet")
         .run_with_stdin("check --detector words.json --text false", DIFF)
         .run("check --detector words.json --input both.jsonl")
+        .run("check --detector words.json --input both.jsonl --html page.html")
         .run("check --detector words.json --input both.jsonl --json")
         .run("check --detector words.json --input both.jsonl --format rdjsonl")
         .run("check --detector words.json --input both.jsonl --format sarif")
@@ -230,8 +231,10 @@ fn explain() {
     page.prepare("fit --input t.parquet --bootstrap 0 --output d.json");
     let of_demo = "explain --model @llama_tied --input in.jsonl --id add-tag-b";
     page.run("explain --model @llama_tied --diff change.diff --text text")
+        .run("explain --model @llama_tied --diff change.diff --text text --full")
         .run(&format!("{of_demo} --detector d.json --phrase lower-cased --width 80"))
-        .run(&format!("{of_demo} --table t.parquet --token 2 --width 60"))
+        .run(&format!("{of_demo} --detector d.json --full --width 80"))
+        .run(&format!("{of_demo} --table t.parquet --token 2 --width 60 --full"))
         .run(&format!("{of_demo} --html page.html"))
         .run(&format!("{of_demo} --phrase upper"))
         .run(&format!("{of_demo} --token 999"))
@@ -363,6 +366,6 @@ fn doctor() {
 #[test]
 fn demo() {
     let mut page = Transcript::new();
-    page.run("demo --model @llama_tied");
+    page.run("demo --detector none").run("demo --model @llama_tied").run("demo --offline --dir other");
     page.is("demo");
 }
