@@ -4,7 +4,7 @@
 //! Nothing here knows a model, a table or a terminal.
 
 pub mod chain;
-mod choice;
+pub mod choice;
 pub mod diff;
 pub mod grounding;
 pub mod hint;

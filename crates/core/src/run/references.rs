@@ -114,7 +114,7 @@ impl ReferenceError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
         match self {
-            ReferenceError::Unknown(_) => None,
+            ReferenceError::Unknown(error) => Some(error.hint()),
             ReferenceError::NoModel { known, .. } => Some(format!("built-in ones: {}", known.join(", "))),
             ReferenceError::Unused { given, feature } => {
                 Some(format!("add `{feature}` to the features, or leave `{given}` out"))
