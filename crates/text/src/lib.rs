@@ -9,6 +9,7 @@ pub mod diff;
 pub mod grounding;
 pub mod hint;
 pub mod language;
+pub mod message;
 pub mod printable;
 pub mod prompt;
 pub mod sample;
