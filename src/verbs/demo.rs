@@ -25,8 +25,14 @@ use veridiff_text::sample::{self, Sample};
 /// Small diffs in several languages, each with a supported and an unsupported text, written for this purpose.
 const EXAMPLES: &str = include_str!("../../examples/demo.jsonl");
 
+/// What `demo` is like in use.
+const USE: &str = "\
+Examples:
+  veridiff demo";
+
 /// Arguments of `veridiff demo`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = USE)]
 pub struct Args {
     #[command(flatten)]
     model: ModelArgs,

@@ -10,8 +10,9 @@ use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
 use veridiff_text::choice::did_you_mean;
 
 use super::{
-    FAMILIES,
+    FAMILIES, facts,
     family::{Compute, Family, Feature, Needs, TEXT},
+    form, grounding, uncertainty,
 };
 use crate::{case::Case, measurement::Measurement};
 
@@ -61,6 +62,12 @@ impl Default for FeatureSet {
 }
 
 impl FeatureSet {
+    /// What serves best for its cost: the scores of one forward pass, and what diff and text say without a model.
+    pub fn recommended() -> Self {
+        let families = [&uncertainty::FAMILY, &grounding::FAMILY, &facts::FAMILY, &form::FAMILY];
+        FeatureSet::of(|family, _| families.iter().any(|recommended| recommended.name == family.name))
+    }
+
     fn of(keep: impl Fn(&Family, &Feature) -> bool) -> Self {
         let of_family = |(family, features): &(&'static Family, Vec<Feature>)| {
             let features = features.iter().copied().enumerate().filter(|(_, feature)| keep(family, feature)).collect();
