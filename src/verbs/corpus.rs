@@ -1,11 +1,10 @@
 //! `veridiff corpus`: git histories in, labelled pairs of statements out.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Exit;
 use crate::{
-    progress,
+    interrupt, progress,
     terminal::{note, print},
 };
 use veridiff_core::run::choice::Shard;
@@ -19,8 +18,17 @@ use veridiff_corpus::{
     roads::NAMES,
 };
 
+/// The heading of options that bound the work.
+const BOUNDS: &str = "Bounds";
+
+/// What `corpus` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff corpus --repo ../flask ../mine=/src/repo -o corpus.jsonl";
+
 /// Arguments of `veridiff corpus`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A git repository; NAME= before it says what its project is called, else the folder does (repeatable)
     #[arg(long = "repo", required = true, num_args = 1.., value_name = "[NAME=]DIR")]
@@ -39,22 +47,22 @@ pub struct Args {
     #[arg(long, value_name = "ROAD", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
     without: Vec<String>,
     /// Leave a way of making twins out if a text's words alone tell them from true statements with this AUC
-    #[arg(long, value_name = "AUC", default_value_t = Selection::default().max_auc)]
+    #[arg(long, value_name = "AUC", default_value_t = Selection::default().max_auc, help_heading = BOUNDS, hide_short_help = true)]
     max_auc: f64,
     /// Look at the youngest N commits of each history
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_commits)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_commits, help_heading = BOUNDS, hide_short_help = true)]
     max_commits: usize,
     /// Leave out commits that change more files
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_files)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_files, help_heading = BOUNDS, hide_short_help = true)]
     max_files: usize,
     /// Leave out commits whose diff has more bytes
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_diff)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_diff, help_heading = BOUNDS, hide_short_help = true)]
     max_diff: usize,
     /// Take at most so many statements of one project
-    #[arg(long, value_name = "N", default_value_t = Selection::default().max_statements)]
+    #[arg(long, value_name = "N", default_value_t = Selection::default().max_statements, help_heading = BOUNDS, hide_short_help = true)]
     max_statements: usize,
     /// Chooses among what is equally good
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = BOUNDS, hide_short_help = true)]
     seed: u64,
     /// Do the I-th of N shares of the work and write no samples; once all are done, a run without it does
     #[arg(long, value_name = "I/N")]
@@ -72,14 +80,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let all = collect::jobs(&histories, &folder, &settings, &aside);
     let mine = all.iter().enumerate().filter(|(place, _)| args.shard.is_none_or(|shard| shard.has(*place)));
     let mine: Vec<Job<'_>> = mine.map(|(_, job)| job.clone()).collect();
-    let bar = progress::work(mine.len() as u64);
-    let n_done = AtomicU64::new(0);
+    let kept = folder.display().to_string();
+    interrupt::keeps(move || format!("finished parts are kept in `{kept}`; the same command goes on from there"));
+    let bar = progress::work(mine.len(), "parts");
     let done = |job: &Job<'_>| {
-        bar.set_position(n_done.fetch_add(1, Ordering::Relaxed) + 1);
         bar.set_message(job.history.name.clone());
+        bar.inc(1);
     };
     collect::run(&mine, &settings, &aside, done)?;
-    bar.finish_and_clear();
+    drop(bar);
     let exit = if n_skipped == 0 { Exit::Done } else { Exit::SomeRowsFailed };
     if args.shard.is_some() {
         note(&format!("{} of {} parts are in `{}`", mine.len(), all.len(), folder.display()));

@@ -36,8 +36,14 @@ const AFTER: &str = include_str!("../../examples/demo/after.py");
 /// Comments about it, some of which are false.
 const COMMENTS: &str = include_str!("../../examples/demo/comments.jsonl");
 
+/// What `demo` is like in use.
+const USE: &str = "\
+Examples:
+  veridiff demo";
+
 /// Arguments of `veridiff demo`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = USE)]
 pub struct Args {
     /// The folder that is made for it, with the change, the comments and the page
     #[arg(long, value_name = "DIR", default_value = "veridiff-demo")]
@@ -93,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     print(&format!("{}\n", score(&comments, &findings)))?;
     let html = args.dir.join("page.html");
-    files::write(&html, html_page(&samples, &findings))
+    files::write(&html, html_page(&samples.iter().collect::<Vec<_>>(), &findings))
         .with_context(|| format!("cannot write `{}`", html.display()))?;
     let opened = if !args.no_open && is_opened(&html) { ", opened in the browser" } else { "" };
     print(&format!("The same as a page: {}{opened}\n\n{}", html.display(), yours()))?;

@@ -40,8 +40,16 @@ use veridiff_text::{
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
 
+/// What `explain` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff explain --commit HEAD --html page.html
+  veridiff explain --diff fetch.diff --text comment.txt --phrase 'never closed'
+  veridiff explain --input samples.jsonl --id a --detector review";
+
 /// Arguments of `veridiff explain`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The change: a file with a unified diff or one hunk; `-` reads stdin
     #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]

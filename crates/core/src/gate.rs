@@ -115,6 +115,11 @@ impl Gate {
         Ok(Gate { judges, facts: Facts { rules, tree }, notes })
     }
 
+    /// Sets the tree behind the changes to come.
+    pub fn set_tree(&mut self, tree: Option<SharedTree>) {
+        self.facts.tree = tree;
+    }
+
     /// What differs from the detectors' training and only rounds otherwise, such as the device: verdicts near a threshold may differ.
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -53,6 +53,9 @@ pub enum GitError {
     /// A range where one commit is wanted.
     #[error("`{rev}` is a range, not one commit")]
     Range { rev: String },
+    /// Something else where a range of commits is wanted.
+    #[error("`{range}` is not a range of commits")]
+    NoRange { range: String },
     /// A file where a commit or a tree is wanted.
     #[error("`{rev}` is a {found}, not a {wanted}")]
     Kind { rev: String, found: String, wanted: &'static str },
@@ -102,6 +105,9 @@ impl Hint for GitError {
             GitError::Range { rev } => {
                 let last = rev.rsplit("..").next().filter(|last| !last.is_empty()).unwrap_or("HEAD");
                 Some(format!("name one commit, such as `{last}`; `git diff {rev}` gives the range as a diff"))
+            }
+            GitError::NoRange { .. } => {
+                Some("write two revisions with two dots, such as `main..HEAD`; one that is left out is HEAD".into())
             }
             GitError::Kind { wanted: "commit", .. } => Some("name a commit, a tag or a branch".into()),
             GitError::Kind { .. } => Some("name a commit, a tag, a branch or a tree".into()),

@@ -21,7 +21,7 @@ pub(crate) const PAGE: Page = Page {
 
 /// The page, whole, of samples and the findings about them, one each in the same order: the worst first. It keeps the labels that a
 /// person gives in the browser and writes them as samples that `score` reads, or as answers that `annotate` and `agree` read.
-pub fn html_page(samples: &[Sample], findings: &[Finding]) -> String {
+pub fn html_page(samples: &[&Sample], findings: &[Finding]) -> String {
     let mut rows: Vec<Row<'_>> =
         samples.iter().zip(findings).map(|(sample, finding)| Row::new(sample, finding)).collect();
     rows.sort_by(|a, b| b.rank.partial_cmp(&a.rank).unwrap_or(std::cmp::Ordering::Equal));
