@@ -31,3 +31,4 @@
 
 pub mod backend;
 pub mod failure;
+pub mod prompts;
