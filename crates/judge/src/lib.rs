@@ -31,4 +31,6 @@
 
 pub mod backend;
 pub mod failure;
+pub mod levels;
+pub mod parse;
 pub mod prompts;
