@@ -30,7 +30,10 @@
 //! Nothing here prints, and nothing knows a command line. A model of our own is one more `impl Backend`.
 
 pub mod backend;
+pub mod cost;
 pub mod failure;
 pub mod levels;
 pub mod parse;
 pub mod prompts;
+pub mod recorder;
+pub mod store;
