@@ -1,6 +1,7 @@
 //! What answers: one trait for a model here, a server, a file of replies, or a finished study.
 
 pub mod scripted;
+pub mod spec;
 
 use std::collections::BTreeMap;
 

@@ -31,6 +31,8 @@
 
 pub mod backend;
 pub mod cost;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod failure;
 pub mod levels;
 pub mod parse;
