@@ -34,8 +34,11 @@ pub mod cost;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
 pub mod failure;
+pub mod judge;
 pub mod levels;
+pub mod panel;
 pub mod parse;
 pub mod prompts;
 pub mod recorder;
+pub mod source;
 pub mod store;
