@@ -34,6 +34,7 @@ pub mod cost;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
 pub mod failure;
+pub mod figures;
 pub mod judge;
 pub mod levels;
 pub mod panel;
