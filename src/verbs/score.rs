@@ -2,37 +2,30 @@
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use anyhow::Context;
 use serde_json::Value;
 
 use super::Exit;
 use crate::{
     args::{
-        change::samples_of,
         references::{ReferenceArgs, in_options},
+        samples::{BeginArgs, ChoiceArgs, tell_failures},
         scoring::{ModelArgs, SettingArgs},
     },
     progress::RunBar,
-    terminal::{UsageError, note, offer, print},
+    terminal::{note, offer, print},
 };
 use veridiff_core::{
     Error,
     families::{family::SCORER, reference::BLEU4},
     preset,
     run::{
-        choice::{SampleChoice, Shard},
-        score::{Begin, ScoreRun, Summary},
+        score::{ScoreRun, Summary},
         source::ColumnSource,
         sources::ScorerSource,
     },
     settings::Settings,
 };
-use veridiff_detector::WhereClause;
 use veridiff_table::Table;
-use veridiff_text::{
-    chain::one_line,
-    sample::{Renamed, Sample},
-};
 
 /// Arguments of `veridiff score`.
 #[derive(Debug, clap::Args)]
@@ -52,28 +45,10 @@ pub struct Args {
     /// the models named]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
-    /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
-    #[arg(long = "where", value_name = "KEY=VALUE,…")]
-    clauses: Vec<String>,
-    /// Score a random sample of N of them, drawn with --seed, in the order of the input
-    #[arg(long, value_name = "N")]
-    sample: Option<usize>,
-    /// Seed of --sample
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Score only the first N
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Score the I-th of N parts; `veridiff merge` joins the tables
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Go on where an earlier run stopped: keeps what is finished, tries failed rows again, and adds the columns of models and
-    /// metrics that are named now and were not then
-    #[arg(long, requires = "output")]
-    resume: bool,
-    /// Start anew, replacing the journal of an earlier run
-    #[arg(long, requires = "output", conflicts_with = "resume")]
-    overwrite: bool,
+    #[command(flatten)]
+    choice: ChoiceArgs,
+    #[command(flatten)]
+    begin: BeginArgs,
     /// Print a summary of the run as JSON
     #[arg(long, requires = "output")]
     json: bool,
@@ -95,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         note(&format!("without a --classifier only `{BLEU4}` is computed of the family reference ({hint})"));
     }
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
-    let (samples, n_unreadable) = args.samples()?;
+    let (samples, n_unreadable) = args.choice.samples(&args.input)?;
     choice.check()?;
     let mut models = args.model.options()?;
     models.models = preset::models(preset.columns.as_ref().map_or(&[], |columns| columns.models), &models.models);
@@ -109,10 +84,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     })?);
     // with it goes the bar of what was fetched
     drop(models);
-    let run = ScoreRun::new(samples, sources, settings, args.shard);
+    let run = ScoreRun::new(samples, sources, settings, args.choice.shard);
     let summary = match &args.output {
         None => stream(run)?,
-        Some(output) => run.write(output, args.begin(), &mut RunBar::default())?,
+        Some(output) => run.write(output, args.begin.begin(), &mut RunBar::default())?,
     };
     args.tell(&summary, n_unreadable)?;
     Ok(if summary.n_failed + n_unreadable > 0 { Exit::SomeRowsFailed } else { Exit::Done })
@@ -133,56 +108,9 @@ fn stream(run: ScoreRun) -> anyhow::Result<Summary> {
 }
 
 impl Args {
-    fn begin(&self) -> Begin {
-        match (self.resume, self.overwrite) {
-            (true, _) => Begin::Resume,
-            (false, true) => Begin::Overwrite,
-            (false, false) => Begin::New,
-        }
-    }
-
-    /// The samples to score with their places in the input, and how many lines were none.
-    fn samples(&self) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
-        let input = self.input.display();
-        let read = samples_of(&self.input)?;
-        for error in &read.unreadable {
-            let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
-            note(&format!("{input}: {}{hint}", one_line(error)));
-        }
-        if let Some(Renamed { n, first }) = &read.renamed {
-            note(&format!("{n} samples have the id of an earlier one and are called `{first}` and so on"));
-        }
-        let (n_read, n_unreadable) = (read.samples.len(), read.unreadable.len());
-        if n_read == 0 {
-            let problem = match n_unreadable {
-                0 => format!("`{input}` holds no samples"),
-                n => format!("`{input}` holds no samples: all {n} lines have faults"),
-            };
-            return Err(UsageError::error(problem, "one JSON object a line, with `id`, `diff` and `text`"));
-        }
-        let clauses = self.clauses.iter().map(|clause| clause.parse::<WhereClause>());
-        let choice = SampleChoice {
-            clauses: clauses.collect::<Result<_, _>>()?,
-            n_random: self.sample,
-            seed: self.seed,
-            limit: self.limit,
-            shard: self.shard,
-        };
-        let samples = choice.choose(read.samples).with_context(|| format!("cannot choose rows of `{input}`"))?;
-        if samples.is_empty() {
-            let problem = format!("none of the {n_read} samples of `{input}` is chosen");
-            return Err(UsageError::error(problem, "raise --limit or --sample, or make fewer shards than samples"));
-        }
-        Ok((samples, n_unreadable))
-    }
-
     /// Says what became of the rows.
     fn tell(&self, summary: &Summary, n_unreadable: usize) -> anyhow::Result<()> {
-        summary.failures.iter().for_each(|failure| note(failure));
-        if summary.n_failed > summary.failures.len() {
-            let n = summary.n_failed - summary.failures.len();
-            note(&format!("… and {n} more; the `error@` columns have them"));
-        }
+        tell_failures(summary);
         if self.json {
             let summary = serde_json::json!({
                 "rows": summary.n_rows,
