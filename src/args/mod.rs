@@ -6,6 +6,7 @@ pub mod references;
 pub mod repository;
 pub mod rows;
 pub mod rules;
+pub mod samples;
 pub mod scoring;
 pub mod subject;
 

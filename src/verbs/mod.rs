@@ -23,6 +23,7 @@ mod explain;
 mod fit;
 mod health;
 mod hook;
+mod judge;
 mod man;
 mod merge;
 pub mod models;
@@ -82,6 +83,8 @@ enum Command {
     Demo(Box<demo::Args>),
     /// Score samples with a model and write a feature table
     Score(Box<score::Args>),
+    /// Ask a language model how well changes support texts, and write its scores as a table
+    Judge(Box<judge::Args>),
     /// Say whether the change supports a text, with the evidence: a gate for review bots and commit hooks
     Check(Box<check::Args>),
     /// Show one diff and one text token by token
@@ -146,6 +149,7 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
+        Command::Judge(args) => judge::run(*args),
         Command::Check(args) => check::run(*args),
         Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),

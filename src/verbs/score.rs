@@ -6,14 +6,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context;
 use serde_json::Value;
 
 use super::Exit;
 use crate::{
     args::{
-        change::samples_of,
         references::{ReferenceArgs, in_options},
+        samples::{BeginArgs, ChoiceArgs, tell_failures},
         scoring::{ModelArgs, SettingArgs},
     },
     interrupt,
@@ -25,7 +24,6 @@ use veridiff_core::{
     families::{catalogue::FeatureSet, family::SCORER, reference::BLEU4},
     preset,
     run::{
-        choice::{SampleChoice, Shard},
         estimate::{Estimate, SourceEstimate},
         score::{Begin, ScoreRun, Summary, journal_path},
         source::ColumnSource,
@@ -33,12 +31,7 @@ use veridiff_core::{
     },
     settings::Settings,
 };
-use veridiff_detector::WhereClause;
 use veridiff_table::Table;
-use veridiff_text::{
-    chain::one_line,
-    sample::{Renamed, Sample},
-};
 
 /// What `score` is like in use.
 const EXAMPLES: &str = "\
@@ -48,9 +41,6 @@ Examples:
   veridiff score --input samples.jsonl -o table.parquet --resume     # go on where a run stopped
   veridiff score --input samples.jsonl -o paper.parquet --preset paper
   veridiff score --input samples.jsonl --features grounding,facts    # without a model, rows to stdout";
-
-/// The heading of options that choose samples.
-const SAMPLES: &str = "Which samples";
 
 /// Rows that are computed to know how long a run takes.
 const MEASURED: usize = 6;
@@ -73,31 +63,13 @@ pub struct Args {
     /// Compute a few rows, say how long all would take, and write nothing
     #[arg(long, conflicts_with_all = ["resume", "overwrite"])]
     estimate: bool,
-    /// Go on where an earlier run stopped: keeps what is finished, tries failed rows again, and adds the columns of models and
-    /// metrics that are named now and were not then
-    #[arg(long, requires = "output")]
-    resume: bool,
-    /// Start anew, replacing the journal of an earlier run
-    #[arg(long, requires = "output", conflicts_with = "resume")]
-    overwrite: bool,
+    #[command(flatten)]
+    begin: BeginArgs,
     /// Print a summary of the run, or the estimate, as JSON
     #[arg(long)]
     json: bool,
-    /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
-    #[arg(long = "where", value_name = "KEY=VALUE,…", help_heading = SAMPLES, hide_short_help = true)]
-    clauses: Vec<String>,
-    /// Score a random sample of N of them, drawn with --seed, in the order of the input
-    #[arg(long, value_name = "N", help_heading = SAMPLES, hide_short_help = true)]
-    sample: Option<usize>,
-    /// Seed of --sample
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SAMPLES, hide_short_help = true)]
-    seed: u64,
-    /// Score only the first N
-    #[arg(long, value_name = "N", help_heading = SAMPLES)]
-    limit: Option<usize>,
-    /// Score the I-th of N parts; `veridiff merge` joins the tables
-    #[arg(long, value_name = "I/N", help_heading = SAMPLES, hide_short_help = true)]
-    shard: Option<Shard>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -124,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         note(&format!("without a --classifier only `{BLEU4}` is computed of the family reference ({hint})"));
     }
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
-    let (samples, n_unreadable) = args.samples()?;
+    let (samples, n_unreadable) = args.choice.samples(&args.input)?;
     choice.check()?;
     let mut models = args.model.options()?;
     models.models = preset::models(columns.map_or(&[], |columns| columns.models), &models.models);
@@ -139,7 +111,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // with it goes the bar of what was fetched
     drop(models);
     let bar = args.bar(&choice.features);
-    let run = ScoreRun::new(samples, sources, settings, args.shard);
+    let run = ScoreRun::new(samples, sources, settings, args.choice.shard);
     if args.estimate {
         let estimate = progress::waiting("measuring a few rows", || run.estimate(MEASURED))?;
         return args.tell_estimate(&estimate).map(|()| Exit::Done);
@@ -148,7 +120,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         None => stream(run, bar)?,
         Some(output) => {
             args.keeps(output);
-            run.write(output, args.begin(), &mut { bar })?
+            run.write(output, args.begin.begin(), &mut { bar })?
         }
     };
     args.tell(&summary, n_unreadable)?;
@@ -174,14 +146,6 @@ fn stream(run: ScoreRun, mut bar: RunBar) -> anyhow::Result<Summary> {
 }
 
 impl Args {
-    fn begin(&self) -> Begin {
-        match (self.resume, self.overwrite) {
-            (true, _) => Begin::Resume,
-            (false, true) => Begin::Overwrite,
-            (false, false) => Begin::New,
-        }
-    }
-
     /// What is told of a long run.
     fn bar(&self, features: &FeatureSet) -> RunBar {
         let mut beside = match self.output {
@@ -232,55 +196,16 @@ impl Args {
         print(&page)
     }
 
-    /// The samples to score with their places in the input, and how many lines were none.
-    fn samples(&self) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
-        let input = self.input.display();
-        let read = samples_of(&self.input)?;
-        for error in &read.unreadable {
-            let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
-            note(&format!("{input}: {}{hint}", one_line(error)));
-        }
-        if let Some(Renamed { n, first }) = &read.renamed {
-            note(&format!("{n} samples have the id of an earlier one and are called `{first}` and so on"));
-        }
-        let (n_read, n_unreadable) = (read.samples.len(), read.unreadable.len());
-        if n_read == 0 {
-            let problem = match n_unreadable {
-                0 => format!("`{input}` holds no samples"),
-                n => format!("`{input}` holds no samples: all {n} lines have faults"),
-            };
-            return Err(UsageError::error(problem, "one JSON object a line, with `id`, `diff` and `text`"));
-        }
-        let clauses = self.clauses.iter().map(|clause| clause.parse::<WhereClause>());
-        let choice = SampleChoice {
-            clauses: clauses.collect::<Result<_, _>>()?,
-            n_random: self.sample,
-            seed: self.seed,
-            limit: self.limit,
-            shard: self.shard,
-        };
-        let samples = choice.choose(read.samples).with_context(|| format!("cannot choose rows of `{input}`"))?;
-        if samples.is_empty() {
-            let problem = format!("none of the {n_read} samples of `{input}` is chosen");
-            return Err(UsageError::error(problem, "raise --limit or --sample, or make fewer shards than samples"));
-        }
-        Ok((samples, n_unreadable))
-    }
-
     /// Says what became of the rows.
     fn tell(&self, summary: &Summary, n_unreadable: usize) -> anyhow::Result<()> {
-        if let (Some(output), Begin::New, false, 0) = (&self.output, self.begin(), self.json, summary.n_new) {
+        if let (Some(output), Begin::New, false, 0) = (&self.output, self.begin.begin(), self.json, summary.n_new) {
             let (n, output) = (summary.n_rows, output.display());
             note(&format!(
                 "nothing to do: `{output}` has all {n} rows, computed with these settings (--overwrite starts anew)"
             ));
             return Ok(());
         }
-        summary.failures.iter().for_each(|failure| note(failure));
-        if summary.n_failed > summary.failures.len() {
-            let n = summary.n_failed - summary.failures.len();
-            note(&format!("… and {n} more; the `error@` columns have them"));
-        }
+        tell_failures(summary);
         if self.json {
             let summary = serde_json::json!({
                 "rows": summary.n_rows,
