@@ -205,12 +205,12 @@ fn what_was_cut_is_shown_apart() {
         }
     }
     let settings = Settings::default();
-    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &m);
+    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &m, None);
     let shown = explanation.shown_lines();
     assert_eq!((shown[2].read[0].text, shown[2].unread), ("-b", "ar()"));
     assert_eq!((shown[3].read.len(), shown[3].unread, explanation.lines[3].byte_start), (0, "+baz()", None));
     assert!(explanation.notes[0].starts_with("5 tokens of the diff were cut"));
-    let page = terminal_page(&explanation, plain(100));
+    let page = terminal_page(&explanation, plain(100), Detail::Full);
     assert!(page.lines().any(|line| line.trim_start().starts_with("cut ") && line.ends_with("+baz()")), "{page}");
 }
 
@@ -377,13 +377,13 @@ fn contributions_add_up_to_the_detectors_probability() {
     assert!((logprob.percentile.unwrap() - 50.0).abs() < 1e-4, "{:?}", logprob.percentile);
     assert!(explanation.reference.as_ref().is_some_and(|r| r.n_rows == 40 && r.rows.contains(one.id())));
     for width in [40, 100] {
-        let page = terminal_page(&explanation, plain(width));
-        assert!(page.contains(&format!("{}: probability ", verdict.verdict)), "{page}");
+        let page = terminal_page(&explanation, plain(width), Detail::Full);
+        assert!(page.contains("improbable: ") && page.contains("of 100"), "{page}");
         assert!(page.lines().all(|line| line.width() <= width), "{page}");
         // what the detector does not use is said to be there, and is not listed
         assert!(page.contains("logprob") && !page.contains("ground_") && page.contains("more features"), "{page}");
     }
-    assert!(html_page(&explanation).contains(&format!("\"detector\":\"{}\"", one.id())));
+    assert!(html_page(&explanation).contains(&format!("\"detector {}\"", one.id())));
 
     // a feature that the sample lacks: no verdict, and it is named; the table's row has it
     let two = detector(&table, &["logprob@tiny", "similarity@enc"]);

@@ -187,7 +187,8 @@
     if (name !== null) step(1);
   };
   for (const [key, name, word] of ANSWERS) {
-    const button = element("button", "", word);
+    const button = element("button", "", `${word} `);
+    button.append(element("kbd", "", key));
     button.type = "button";
     button.value = name;
     button.setAttribute("aria-keyshortcuts", key);
