@@ -77,12 +77,12 @@ impl Standing {
     pub fn share_false(self) -> f64 {
         let [n_true, n_false]: [u32; 2] = match self {
             Standing::Confirmed => [23, 11],
-            Standing::Named => [55, 47],
+            Standing::Named => [55, 48],
             Standing::Worded => [23, 25],
             Standing::Open => [31, 27],
             Standing::Undecided => [177, 139],
             Standing::NotHere | Standing::Nowhere => [1, 4],
-            Standing::Contradicted => [1, 58],
+            Standing::Contradicted => [1, 57],
         };
         f64::from(n_false + 1) / f64::from(n_true + n_false + 2)
     }

@@ -113,9 +113,8 @@ static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
         ),
         form(
             If::Given,
-            format!(
-                r"((?:@\d+) (?:[a-z]+ )?(?:comes without|lacks|is without|has no|is missing) (?:an? |any )?(?:export|tests?|doc comment|comment|docstring|documentation))\b"
-            ),
+            r"((?:@\d+) (?:[a-z]+ )?(?:comes without|lacks|is without|has no|is missing) (?:an? |any )?(?:export|tests?|doc comment|comment|docstring|documentation))\b"
+                .to_owned(),
         ),
         form(If::Touched, format!(r"\b(?:leaves|leaving|left) {NP} (?:alone|untouched|unchanged|as is|as it is)\b")),
         form(If::Removed, format!(r"\b(?:can|could|should|shouldn't|couldn't|can't) {NP} (?:also )?be {change}\b")),

@@ -13,7 +13,7 @@ use crate::{
     rules::{
         Claimed, Ruling, Scene,
         phrase::pattern,
-        resolve::lines_of,
+        resolve::{LinesOf, lines_of},
         terms::{Weight, terms},
     },
 };
@@ -162,7 +162,7 @@ fn in_function(
     }
     let mut around: Option<&str> = None;
     let mut all = Vec::new();
-    let of: [(&Blocks<'_>, fn(&Places) -> Vec<usize>); 2] =
+    let of: [(&Blocks<'_>, LinesOf); 2] =
         [(sides[0], |places| places.added.clone()), (sides[1], |places| places.removed.clone())];
     for (blocks, side) in of {
         for line in lines_of(scene, thing, side) {
