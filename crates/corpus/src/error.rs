@@ -51,6 +51,12 @@ pub enum CorpusError {
         /// The other.
         second: String,
     },
+    /// A model cannot say how probable a text is.
+    #[error("the model does not say how probable a text is: {why}")]
+    Likelihood {
+        /// What it says.
+        why: String,
+    },
     /// No history gave a pair.
     #[error("no history gave a pair")]
     Empty,
