@@ -2,9 +2,11 @@
 
 mod adapted;
 mod edits;
+mod unseen;
 
 pub use adapted::Answer;
 pub use edits::ScoredEdit;
+pub use unseen::Unseen;
 
 use adapted::Adapted;
 

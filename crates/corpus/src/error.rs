@@ -28,6 +28,9 @@ pub enum CorpusError {
     /// Two histories have one name.
     #[error("`{first}` and `{second}` would both be called `{name}`")]
     SameName { name: String, first: String, second: String },
+    /// A model cannot say how probable a text is.
+    #[error("the model does not say how probable a text is: {why}")]
+    Likelihood { why: String },
     /// No history gave a pair.
     #[error("no history gave a pair")]
     Empty,
