@@ -1,7 +1,7 @@
 //! `judge` as its users meet it: a study on a server on this machine, killed and resumed, replayed without a socket, and what it
 //! keeps to itself.
 
-#![cfg(unix)]
+#![cfg(all(unix, feature = "endpoint"))]
 
 #[path = "../crates/judge/tests/common/mod.rs"]
 mod common;

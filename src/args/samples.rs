@@ -28,7 +28,7 @@ pub struct ChoiceArgs {
     /// Take a random sample of N of them, drawn with --seed, in the order of the input
     #[arg(long, value_name = "N", help_heading = SAMPLES, hide_short_help = true)]
     sample: Option<usize>,
-    /// Seed of --sample
+    /// Seed of --sample, and of a judge's answers where they have any chance
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SAMPLES, hide_short_help = true)]
     pub seed: u64,
     /// Take only the first N

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use super::Exit;
 use crate::{
-    interrupt,
-    progress::{self, onto},
+    interrupt, progress,
     terminal::{note, print},
 };
 use veridiff_core::{
@@ -129,8 +128,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 
 /// The one model of a name, loaded.
 fn scorer(model: String) -> anyhow::Result<Scorer> {
-    let progress = Some(onto(&progress::bytes()));
-    let fetch = ResolveOptions { progress, ..ResolveOptions::default() };
+    let fetch = ResolveOptions { progress: Some(progress::transfers()), ..ResolveOptions::default() };
     Ok(ModelOptions { models: vec![model], fetch, ..ModelOptions::default() }.load()?.remove(0))
 }
 

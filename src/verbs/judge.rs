@@ -26,7 +26,7 @@ use veridiff_core::{
 };
 use veridiff_judge::{
     backend::{
-        Backend,
+        Backend, Usage,
         spec::{Spec, SpecKind},
     },
     cost::BYTES_PER_TOKEN,
@@ -138,7 +138,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (set, strategies) = (PromptSet::load(&args.prompts)?, args.strategies()?);
     let (samples, n_unreadable) = args.choice.samples(input)?;
     if args.dry_run {
-        return args.print_requests(&set, &strategies, &samples, specs.len());
+        return args.print_requests(&set, &strategies, &samples, &specs);
     }
     let Some(output) = &args.output else {
         return Err(UsageError::error("no table is named", "name it by --output"));
@@ -270,7 +270,7 @@ impl Args {
         set: &PromptSet,
         strategies: &[Strategy],
         samples: &[(usize, Sample)],
-        n_judges: usize,
+        specs: &[Spec],
     ) -> anyhow::Result<Exit> {
         let mut n_bytes = 0;
         for &strategy in strategies {
@@ -283,12 +283,20 @@ impl Args {
                 }
             }
         }
-        let n = samples.len() * strategies.len() * self.repeats as usize * n_judges;
-        let tokens = n_bytes as f64 * f64::from(self.repeats) * n_judges as f64 / BYTES_PER_TOKEN;
-        note(&format!(
-            "{n} requests of about {tokens:.0} tokens together ({BYTES_PER_TOKEN} bytes each), and at most {} tokens of answers",
-            n as u64 * u64::from(self.max_output)
-        ));
+        let n = (samples.len() * strategies.len()) as u64 * u64::from(self.repeats);
+        let input = (n_bytes as f64 * f64::from(self.repeats) / BYTES_PER_TOKEN) as u64;
+        let output = n * u64::from(self.max_output);
+        for spec in specs {
+            let cost = spec.price.as_ref().map_or_else(String::new, |prices| {
+                let usage = Usage { input, output, ..Usage::default() };
+                format!(": at most about {:.2} {}", prices.units(prices.of(usage)), prices.currency)
+            });
+            note(&format!(
+                "{}: {n} requests of about {input} tokens together ({BYTES_PER_TOKEN} bytes each), and at most {output} tokens \
+                 of answers{cost}",
+                spec.column_name()
+            ));
+        }
         Ok(Exit::Done)
     }
 

@@ -158,6 +158,7 @@ fn help() {
         "agree",
         "prevalence",
         "corpus",
+        "judge",
         "merge",
         "doctor",
     ] {
@@ -357,6 +358,26 @@ fn annotate_agree_and_prevalence() {
     }
     page.run("prevalence in.jsonl");
     page.is("prevalence");
+}
+
+/// By a script, since a server's answers are the matter of `tests/judge.rs`.
+#[test]
+fn judge() {
+    let mut page = Transcript::new();
+    page.desk.write("in.jsonl", sample("a", DIFF, TRUE) + &sample("b", DIFF, FALSE) + &sample("c", DIFF, "Look."));
+    let rule = |word: &str, reply: &str| format!("{}\n", json!({ "all": [word], "replies": [reply] }));
+    let answer = |answer: u8| json!({ "explanation": "so", "kind": "none", "answer": answer }).to_string();
+    let script =
+        rule("`width` is", &answer(0)) + &rule("`frobnicate_matrix`", &answer(4)) + &rule("Look.", "It is fine.");
+    page.desk.write("script.jsonl", script);
+    page.run("judge --input in.jsonl --backend scripted:script.jsonl --strategy direct,multi_step --output t.csv")
+        .run("judge --input in.jsonl --backend scripted:script.jsonl --strategy direct,multi_step --output t.csv")
+        .run("judge --input in.jsonl --backend replay:t.csv.replies.jsonl --panel mean --json --output u.csv")
+        .run("judge --input in.jsonl --backend scripted:script.jsonl --reading digits --output v.csv")
+        .run("judge --backend scripted:script.jsonl --probe")
+        .run("judge --input in.jsonl --backend gpt --output v.csv")
+        .run("judge --input in.jsonl --output v.csv");
+    page.is("judge");
 }
 
 #[test]

@@ -8,12 +8,14 @@
 //! | `client.rs` | one request with its repetitions |
 //! | `probe.rs` | what a server really does, found by asking it |
 //! | `wire.rs` | the bodies that are sent and read |
+//! | `sse.rs` | answers that come as a stream of events |
 
 pub mod client;
 pub mod http;
 pub mod limits;
 pub mod probe;
 pub mod retry;
+pub mod sse;
 pub mod wire;
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -104,9 +104,7 @@ pub fn parse(reply: &Reply) -> Result<Verdict, Failure> {
             verdict
         }
         (None, Some(place)) => match closed(&reply.content[place..]) {
-            Some((object, answer_at)) => {
-                Verdict { is_cut: true, ..verdict_of(&Found { object, answer_at: place + answer_at })? }
-            }
+            Some(object) => Verdict { is_cut: true, ..verdict_of(&object.behind(place))? },
             None => return fail(Kind::Truncated, "the answer ends before the score"),
         },
         (None, None) if is_cut => return fail(Kind::Truncated, "the answer ends before the score"),
@@ -125,8 +123,15 @@ pub fn parse(reply: &Reply) -> Result<Verdict, Failure> {
 /// An object that was found in an answer.
 struct Found {
     object: Map<String, Value>,
-    /// Where the value of `answer` stands in the content.
+    /// Where the value of `answer` stands.
     answer_at: usize,
+}
+
+impl Found {
+    /// The same in a text that has so many bytes before it.
+    fn behind(self, n_bytes: usize) -> Found {
+        Found { answer_at: n_bytes + self.answer_at, ..self }
+    }
 }
 
 /// The objects with an `answer`, in their order, one within another left out; and where one begins that is no JSON or does not end,
@@ -148,8 +153,8 @@ fn objects(content: &str, start: usize) -> Result<(Vec<Found>, Option<usize>), S
         };
         let raw = &content[at..at + values.byte_offset()];
         match read_object(raw)? {
-            Some((object, answer_at)) => {
-                found.push(Found { object, answer_at: at + answer_at });
+            Some(object) => {
+                found.push(object.behind(at));
                 place = at + raw.len();
             }
             None => place = at + 1,
@@ -159,7 +164,7 @@ fn objects(content: &str, start: usize) -> Result<(Vec<Found>, Option<usize>), S
 }
 
 /// The object that `raw` is and the place of its score in it, if it has one.
-fn read_object(raw: &str) -> Result<Option<(Map<String, Value>, usize)>, String> {
+fn read_object(raw: &str) -> Result<Option<Found>, String> {
     let Strict(value) = serde_json::from_str(raw).map_err(|error| error.to_string())?;
     if depth(&value) > MOST_DEPTH {
         return Err(format!("more than {MOST_DEPTH} objects and lists within each other"));
@@ -167,7 +172,7 @@ fn read_object(raw: &str) -> Result<Option<(Map<String, Value>, usize)>, String>
     match value {
         Value::Object(object) if object.contains_key(ANSWER) => {
             let place = place_of_answer(raw).ok_or("the key `answer` is written with escapes")?;
-            Ok(Some((object, place)))
+            Ok(Some(Found { object, answer_at: place }))
         }
         _ => Ok(None),
     }
@@ -213,7 +218,7 @@ impl Scan {
 }
 
 /// The beginning of an object up to its last whole entry at the top, closed, and where its score stands, if that entry is there.
-fn closed(text: &str) -> Option<(Map<String, Value>, usize)> {
+fn closed(text: &str) -> Option<Found> {
     let (mut scan, mut end) = (Scan::default(), None);
     for (place, byte) in text.bytes().enumerate() {
         // what stands before the comma is whole

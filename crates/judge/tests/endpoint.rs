@@ -1,5 +1,7 @@
 //! A server on this machine: what goes over the wire, what comes back in whatever state, and what is made of it.
 
+#![cfg(feature = "endpoint")]
+
 mod common;
 
 use std::{sync::Arc, time::Duration};

@@ -143,7 +143,8 @@ impl TokenBody {
     }
 }
 
-/// The reply that a body of status 200 is. What is no answer of the protocol is a reply too, which has no verdict: it was paid for.
+/// The reply that a body of status 200 is, whole or as a stream, since some servers stream unasked. What is no answer of the protocol is
+/// a reply too, which has no verdict: it was paid for.
 pub fn reply(body: &[u8], wanted: &[String]) -> Reply {
     let none = |usage| Reply {
         content: String::new(),
@@ -153,7 +154,11 @@ pub fn reply(body: &[u8], wanted: &[String]) -> Reply {
         tokens: None,
         usage,
     };
-    let Ok(body) = serde_json::from_slice::<Body>(body) else { return none(None) };
+    let parsed = match super::sse::joined(body) {
+        Some(stream) => Body::deserialize(stream),
+        None => serde_json::from_slice(body),
+    };
+    let Ok(body) = parsed else { return none(None) };
     let usage = body.usage.map(Usage::from);
     let Some(choice) = body.choices.into_iter().next() else { return none(usage) };
     let content = match choice.message.content {
