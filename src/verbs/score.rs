@@ -47,8 +47,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, grounding, form, facts,
-    /// similarity, reference) to compute; grounding, form and facts need no model [default: what the core paper has of
+    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
+    /// grounding, form, facts, similarity, reference) to compute; grounding, form and facts need no model [default: what the core paper has of
     /// the models named]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,

@@ -11,7 +11,22 @@ pub fn feature_of(column: &str) -> &str {
 
 /// The model of a column: what stands behind the first `@`; none for a feature of the texts.
 pub fn model_of(column: &str) -> Option<&str> {
+    let column = element_of(column).map_or(column, |(list, _)| list);
     column.split_once('@').map(|(_, model)| model)
+}
+
+/// The list column and the place in it, from 0, that `column` names, if it is called `<feature>@<model>[<place>]`: the elements of a
+/// list are columns by such names.
+pub fn element_of(column: &str) -> Option<(&str, usize)> {
+    let (list, place) = column.strip_suffix(']')?.rsplit_once('[')?;
+    let is_place = !place.is_empty() && place.bytes().all(|byte| byte.is_ascii_digit());
+    let place = place.parse().ok().filter(|_| is_place && list.contains('@'))?;
+    Some((list, place))
+}
+
+/// What [`element_of`] finds again.
+pub fn element(list: &str, place: usize) -> String {
+    format!("{list}[{place}]")
 }
 
 /// What a table's readers need to know of one feature.
@@ -25,6 +40,8 @@ pub struct Entry {
     pub meaning: &'static str,
     /// Whether its column has a model's name behind an `@`.
     pub has_model: bool,
+    /// Whether its column holds lists of numbers, which only a learner makes something of.
+    pub is_list: bool,
     /// Keys of a table's metadata that change what its numbers mean. A key that ends in `@` is followed by the column's model.
     /// Of a value `version N: details` only the version counts.
     pub hangs_on: &'static [&'static str],

@@ -4,10 +4,12 @@
 //! canonical: whatever column type a cell passes through, it comes back as the same cell or as one that gives the same
 //! bytes in every wider type. That is what makes merged shards equal the unsharded table, byte for byte.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, NullArray, StringArray, cast::AsArray, types};
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, NullArray, StringArray, cast::AsArray, types,
+};
+use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -25,6 +27,8 @@ pub(super) enum Kind {
     Text,
     /// Values of several types, or nested ones, as JSON text: Utf8.
     Json,
+    /// So many numbers a row: a fixed-size list of Float32.
+    List(usize),
 }
 
 impl Kind {
@@ -35,17 +39,20 @@ impl Kind {
             Kind::Int => DataType::Int64,
             Kind::Float => DataType::Float64,
             Kind::Text | Kind::Json => DataType::Utf8,
+            // arrow counts a list's items in an i32; what is longer was made JSON text by `kind_of`
+            Kind::List(n) => DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, true)), n as i32),
         }
     }
 }
 
-/// One value. Booleans are 1 and 0; a `Float` is finite.
+/// One value. Booleans are 1 and 0; a `Float` is finite, and so are the numbers of a `List`, of which there is at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Null,
     Int(i64),
     Float(f64),
     Text(Box<str>),
+    List(Arc<[f32]>),
     /// JSON text of an array, an object, or an integer that neither i64 nor f64 holds.
     Json(Box<str>),
 }
@@ -70,6 +77,7 @@ impl From<&Value> for Cell {
 impl From<&Cell> for Value {
     fn from(cell: &Cell) -> Value {
         match cell {
+            Cell::List(numbers) => numbers.iter().map(|&number| f64::from(number)).collect(),
             Cell::Null => Value::Null,
             Cell::Int(int) => (*int).into(),
             Cell::Float(float) => Number::from_f64(*float).map_or(Value::Null, Value::Number),
@@ -80,6 +88,14 @@ impl From<&Cell> for Value {
 }
 
 impl Cell {
+    /// The cell of a column called `column`. What a model gave, `<feature>@<model>`, can be a list of numbers.
+    pub(super) fn of(column: &str, value: &Value) -> Cell {
+        match value {
+            Value::Array(items) if column.contains('@') => list(items).map_or_else(|| value.into(), Cell::List),
+            value => value.into(),
+        }
+    }
+
     /// As JSON text, the same for an integer and the float that equals it: a shard may have made one of the other.
     fn json_text(&self) -> Option<String> {
         match self {
@@ -100,6 +116,13 @@ impl Cell {
     }
 }
 
+/// The numbers of an array, if it has some, is not too long for a column and they are finite as f32.
+fn list(items: &[Value]) -> Option<Arc<[f32]>> {
+    let number = |item: &Value| item.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
+    let fits = !items.is_empty() && i32::try_from(items.len()).is_ok();
+    fits.then(|| items.iter().map(number).collect()).flatten()
+}
+
 /// Whether a float is an integer that i64 holds; −0 is not.
 fn is_i64(float: f64) -> bool {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63
@@ -109,6 +132,7 @@ fn is_i64(float: f64) -> bool {
 /// The narrowest kind that holds all cells and whatever `at_least` hold.
 pub(super) fn kind_of(cells: &[Cell], at_least: impl IntoIterator<Item = Kind>) -> Kind {
     let (mut ints, mut floats, mut texts, mut json, mut exact) = (false, false, false, false, true);
+    let mut lengths = BTreeSet::new();
     for kind in at_least {
         match kind {
             Kind::Null => {}
@@ -116,6 +140,9 @@ pub(super) fn kind_of(cells: &[Cell], at_least: impl IntoIterator<Item = Kind>) 
             Kind::Float => floats = true,
             Kind::Text => texts = true,
             Kind::Json => json = true,
+            Kind::List(n) => {
+                lengths.insert(n);
+            }
         }
     }
     for cell in cells {
@@ -128,7 +155,17 @@ pub(super) fn kind_of(cells: &[Cell], at_least: impl IntoIterator<Item = Kind>) 
             Cell::Float(_) => floats = true,
             Cell::Text(_) => texts = true,
             Cell::Json(_) => json = true,
+            Cell::List(numbers) => {
+                lengths.insert(numbers.len());
+            }
         }
+    }
+    if let Some(&n) = lengths.first() {
+        return if (ints, floats, texts, json, lengths.len()) == (false, false, false, false, 1) {
+            Kind::List(n)
+        } else {
+            Kind::Json
+        };
     }
     match (ints, floats, texts, json) {
         (false, false, false, false) => Kind::Null,
@@ -158,6 +195,13 @@ pub(super) fn to_array(cells: &[Cell], kind: Kind) -> ArrayRef {
             _ => None,
         }))),
         Kind::Json => Arc::new(StringArray::from_iter(cells.iter().map(Cell::json_text))),
+        Kind::List(n) => {
+            let lists = cells.iter().map(|cell| match cell {
+                Cell::List(numbers) => Some(numbers.iter().map(|&number| Some(number)).collect::<Vec<_>>()),
+                _ => None,
+            });
+            Arc::new(FixedSizeListArray::from_iter_primitive::<types::Float32Type, _, _>(lists, n as i32))
+        }
     }
 }
 
@@ -171,6 +215,10 @@ pub(super) fn kept(array: &dyn Array, kind: Kind, keep: &[bool]) -> ArrayRef {
         Kind::Int => Arc::new(Int64Array::from_iter(only(array.as_primitive::<types::Int64Type>().iter(), keep))),
         Kind::Float => Arc::new(Float64Array::from_iter(only(array.as_primitive::<types::Float64Type>().iter(), keep))),
         Kind::Text | Kind::Json => Arc::new(StringArray::from_iter(only(array.as_string::<i32>().iter(), keep))),
+        Kind::List(_) => {
+            let cells: Vec<Cell> = only((0..array.len()).map(|row| cell_at(array, kind, row)), keep).collect();
+            to_array(&cells, kind)
+        }
     }
 }
 
@@ -189,5 +237,17 @@ pub(super) fn cell_at(array: &dyn Array, kind: Kind, row: usize) -> Cell {
             // Someone may have edited the column: what is no longer JSON is text.
             serde_json::from_str::<Value>(text).map_or_else(|_| Cell::Text(text.into()), |value| Cell::from(&value))
         }
+        Kind::List(_) => {
+            let list = array.as_fixed_size_list().value(row);
+            Cell::List(list.as_primitive::<types::Float32Type>().values().iter().copied().collect())
+        }
     }
+}
+
+/// What stands at `place` in each list of a column of them.
+pub(super) fn elements(array: &dyn Array, place: usize) -> Vec<Option<f64>> {
+    let lists = array.as_fixed_size_list();
+    let (values, length) = (lists.values().as_primitive::<types::Float32Type>(), lists.value_length() as usize);
+    // a column that is read or picked starts at its first row
+    (0..lists.len()).map(|row| lists.is_valid(row).then(|| f64::from(values.value(row * length + place)))).collect()
 }

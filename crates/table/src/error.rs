@@ -41,6 +41,9 @@ pub enum TableError {
     /// Rows without a single key, which no table can hold.
     #[error("{n_rows} rows have not one column between them")]
     NoColumns { n_rows: usize },
+    /// Lists of numbers go into Parquet only.
+    #[error("`{path}` cannot hold `{}`, which has many numbers a row", shown(column))]
+    ListColumn { path: PathBuf, column: String },
     /// A column of a type that is neither number, boolean nor text.
     #[error("`{path}` column `{}` has the type {got}, expected a number, a boolean or text", shown(column))]
     ColumnType {
@@ -164,6 +167,7 @@ impl TableError {
             Sidecar { .. } => "remove that file to have the types guessed and go on without provenance",
             DuplicateColumn { .. } => "rename or remove one of them",
             NoColumns { .. } => "each row needs at least an `id`",
+            ListColumn { .. } => "give the output a name that ends in .parquet",
             ColumnType { .. } => "convert or drop that column",
             NotFinite { .. } => "leave the cell empty (null) where there is no value",
             Cell { .. } => "mend the cell, or remove the `.meta.json` file beside the table to have the types guessed",

@@ -15,7 +15,7 @@ use std::{
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchReader,
     cast::AsArray,
-    types::{Float64Type, Int64Type},
+    types::{Float32Type, Float64Type, Int64Type},
 };
 use arrow_schema::{ArrowError, DataType};
 use parquet::{
@@ -134,6 +134,9 @@ impl Table {
     /// [`TableError::UnknownFormat`]; [`TableError::Write`] with the system's reason.
     pub fn write(&self, path: &Path) -> Result<(), TableError> {
         let format = Format::of(path)?;
+        if let Some(list) = self.columns.iter().find(|column| matches!(column.kind, Kind::List(_))) {
+            Table::check_lists(path, &list.name)?;
+        }
         let target = files::followed(path);
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -166,6 +169,19 @@ impl Table {
     pub fn check_output(path: &Path) -> Result<(), TableError> {
         Format::of(path)?;
         files::check(path).map_err(|source| TableError::Write { path: path.to_owned(), source })
+    }
+
+    /// Whether [`Table::write`] could write the list column `column` to `path`, to be asked before hours of work.
+    ///
+    /// # Errors
+    /// [`TableError::ListColumn`] unless it is Parquet; [`TableError::UnknownFormat`].
+    pub fn check_lists(path: &Path, column: &str) -> Result<(), TableError> {
+        match Format::of(path)? {
+            Format::Parquet => Ok(()),
+            Format::Csv | Format::Jsonl => {
+                Err(TableError::ListColumn { path: path.to_owned(), column: column.to_owned() })
+            }
+        }
     }
 
     fn write_parquet(&self, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
@@ -254,6 +270,8 @@ fn push_field(record: &mut csv::StringRecord, array: &ArrayRef, kind: Kind, row:
             record.push_field(ryu::Buffer::new().format(array.as_primitive::<Float64Type>().value(row)));
         }
         Kind::Text | Kind::Json => record.push_field(array.as_string::<i32>().value(row)),
+        // `Table::write` has refused it
+        Kind::List(_) => record.push_field(""),
     }
 }
 
@@ -322,6 +340,9 @@ fn arrow_kind(data_type: &DataType) -> Option<Kind> {
         float if float.is_floating() => Some(Kind::Float),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Kind::Text),
         DataType::Dictionary(_, values) => arrow_kind(values),
+        DataType::FixedSizeList(item, n) if *item.data_type() == DataType::Float32 && *n > 0 => {
+            Some(Kind::List(*n as usize))
+        }
         _ => None,
     }
 }
@@ -360,17 +381,40 @@ fn push_cells(array: &dyn Array, cells: &mut Vec<Cell>) {
                 _ => Cell::Null,
             }));
         }
+        DataType::FixedSizeList(..) => {
+            let lists = array.as_fixed_size_list();
+            cells.extend((0..lists.len()).map(|row| {
+                let list = lists.is_valid(row).then(|| lists.value(row));
+                // a list with a hole in it has no place in a column of numbers
+                let whole = list.filter(|list| list.null_count() == 0);
+                let numbers =
+                    whole.map(|list| list.as_primitive::<t::Float32Type>().values().iter().copied().collect());
+                numbers.map_or(Cell::Null, Cell::List)
+            }));
+        }
         // Null; the types without a kind were refused before.
         _ => cells.resize(cells.len() + array.len(), Cell::Null),
     }
 }
 
 fn all_finite(path: &Path, column: &str, array: &ArrayRef) -> Result<(), TableError> {
-    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return Ok(()) };
-    match floats.iter().enumerate().find_map(|(row, float)| Some((row, float.filter(|float| !float.is_finite())?))) {
+    let bad = if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
+        let mut floats = floats.iter().enumerate();
+        floats.find_map(|(row, float)| Some((row, float.filter(|float| !float.is_finite())?.to_string())))
+    } else if let Some(lists) = array.as_fixed_size_list_opt() {
+        let mut lists = lists.iter().enumerate();
+        lists.find_map(|(row, list)| {
+            let list = list?;
+            let bad = list.as_primitive::<Float32Type>().iter().flatten().find(|float| !float.is_finite())?;
+            Some((row, bad.to_string()))
+        })
+    } else {
+        None
+    };
+    match bad {
         None => Ok(()),
         Some((row, value)) => {
-            let (column, value) = (column.to_owned(), value.to_string());
+            let column = column.to_owned();
             Err(TableError::NotFinite { path: path.to_owned(), row: row + 1, column, value })
         }
     }
@@ -478,7 +522,8 @@ fn parse_field(text: &str, kind: Kind) -> Result<Cell, &'static str> {
             _ => Err("a number"),
         },
         Kind::Text => Ok(Cell::Text(text.into())),
-        Kind::Json => match serde_json::from_str::<serde_json::Value>(text) {
+        // a sidecar of another program's: this one writes no lists to CSV
+        Kind::Json | Kind::List(_) => match serde_json::from_str::<serde_json::Value>(text) {
             Ok(value) => Ok(Cell::from(&value)),
             Err(_) => Ok(Cell::Text(text.into())),
         },

@@ -7,7 +7,8 @@
 //! | integers, booleans | Int64; true is 1, false is 0 |
 //! | floats, or floats and integers | Float64 (JSON text if it cannot hold one of the integers exactly) |
 //! | strings | Utf8 |
-//! | of several of these types, or nested | Utf8, each value as JSON text |
+//! | arrays of equally many numbers, in a column called `<feature>@<model>` | a fixed-size list of Float32; Parquet only |
+//! | of several of these types, or nested otherwise | Utf8, each value as JSON text |
 //! | all null | Null |
 //!
 //! A missing key is a null. A column stands where its key first appeared. A table never holds NaN or an infinity.
@@ -99,7 +100,7 @@ impl TableBuilder {
             });
             let cells = &mut self.columns[place].1;
             cells.resize(self.n_rows, Cell::Null);
-            cells.push(Cell::from(value));
+            cells.push(Cell::of(name, value));
         }
         self.n_rows += 1;
     }
@@ -167,11 +168,25 @@ impl Table {
         &self.metadata
     }
 
-    /// A numeric column, a value a row, `None` for null; booleans are 1 and 0. Integers beyond 2^53 are rounded.
+    /// How many numbers each row of a list column has; `None` for any other column.
+    pub fn list_length(&self, name: &str) -> Option<usize> {
+        match self.columns[self.find(name)?].kind {
+            Kind::List(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// A numeric column, a value a row, `None` for null; booleans are 1 and 0. Integers beyond 2^53 are rounded. An element of a list
+    /// column is a numeric column too, under the name that [`catalogue::element`] gives it.
     ///
     /// # Errors
     /// [`TableError::MissingColumn`]; [`TableError::NotANumber`] names the first row that holds something else.
     pub fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, TableError> {
+        if let (None, Some((list, place))) = (self.find(name), catalogue::element_of(name))
+            && self.list_length(list).is_some_and(|n| place < n)
+        {
+            return Ok(cell::elements(self.batch.column(self.index(list)?), place));
+        }
         let cells = self.cells(self.index(name)?);
         cells
             .enumerate()
@@ -181,6 +196,10 @@ impl Table {
                 Cell::Float(float) => Ok(Some(float)),
                 Cell::Text(text) | Cell::Json(text) => {
                     Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value: text.into() })
+                }
+                Cell::List(numbers) => {
+                    let value = format!("a list of {} numbers", numbers.len());
+                    Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value })
                 }
             })
             .collect()
