@@ -55,8 +55,8 @@ pub struct Args {
     /// Feature table (.parquet, .csv or .jsonl); without it rows go to stdout as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, grounding, form, facts,
-    /// similarity, reference) to compute; grounding, form and facts need no model [default: the preset's; without one
+    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
+    /// grounding, form, facts, similarity, reference) to compute; grounding, form and facts need no model [default: the preset's; without one
     /// uncertainty, grounding, form and facts, and what encoders and classifiers that are named give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use veridiff_engine::reading::{
+    attention::LayerAttention,
     attribution::Matrix,
+    hidden::LayerStates,
     scores::{StepRanks, StepScores},
 };
 use veridiff_text::named;
@@ -39,6 +41,10 @@ pub struct Measurement {
     pub edits: Vec<ScoredEdit>,
     /// What the model's adapter says of the text, if a feature needs it.
     pub answer: Option<Answer>,
+    /// Attention by groups of keys ([`crate::families::attention`]) of every layer, if a feature needs it.
+    pub attention: Vec<LayerAttention>,
+    /// The states of a few layers ([`crate::families::hidden`]), if a feature needs them.
+    pub hidden: Vec<LayerStates>,
     /// How the attribution to earlier tokens of the text is aggregated.
     pub target_rule: TargetRule,
     /// Time in the model, without text handling.

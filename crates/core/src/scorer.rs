@@ -2,6 +2,7 @@
 
 mod adapted;
 mod edits;
+mod inside;
 mod unseen;
 
 pub use adapted::Answer;
@@ -319,13 +320,13 @@ impl Scorer {
         let (diff, task) = (case.diff(), case.task());
         let encoding = self.encode(diff, case.text(), task, settings)?;
         let start = Instant::now();
-        let Needs { ranks: wants_ranks, gradients, sides, edits: wants_edits, adapter: wants_answer } =
-            settings.features.needs();
+        let needs = settings.features.needs();
+        let Needs { gradients, edits: wants_edits, adapter: wants_answer, .. } = needs;
         let adapted = if wants_answer { Some(self.adapted()?) } else { None };
         let n = encoding.n_prompt;
         let (prompt, targets) = encoding.ids.split_at(n);
         let of_side = |side| Ok((side, self.side_prompt(side, diff, &encoding, task, settings)?));
-        let prompts = sides.into_iter().map(of_side).collect::<Result<Vec<_>>>()?;
+        let prompts = needs.sides.iter().copied().map(of_side).collect::<Result<Vec<_>>>()?;
         let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
         let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
         let footprint = Footprint::of(&self.model);
@@ -334,7 +335,9 @@ impl Scorer {
         let max_bytes = workspace.limits.max_bytes.map(|bytes| bytes.saturating_sub(beside));
         let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
         let keep = plan.keep();
-        let known = workspace.prompt.take().filter(|known| known.serves(prompt, keep));
+        let want = self.want(&needs, &encoding, diff);
+        let serves = |known: &Prompt| known.serves(prompt, keep) && (known.is_noted() || !want.needs_notes());
+        let known = workspace.prompt.take().filter(serves);
         // what is not divided has no denominator
         let prompt_only = settings.denominator == Denominator::Source
             && settings.normalize
@@ -343,12 +346,13 @@ impl Scorer {
         let run = || -> Result<_> {
             let prompt = match known {
                 Some(known) => known,
+                None if want.needs_notes() => self.model.read_noting(prompt, keep)?,
                 None => self.model.read(prompt, keep)?,
             };
             let without = self.scores_of_sides(sides, &prompts, targets)?;
             let gradients = gradients.then_some(Gradients { attributed_fn: settings.attributed_fn, plan: &plan });
-            let want = Want { ranks: wants_ranks, gradients, ..Want::default() };
-            let Reading { scores, ranks, attribution, .. } = read_about(&prompt, targets, &want)?;
+            let Reading { scores, ranks, attribution, attention, hidden } =
+                read_about(&prompt, targets, &Want { gradients, ..want })?;
             let matrix = attribution.map(|attribution| {
                 let attribution = if prompt_only { attribution.prompt_only() } else { attribution };
                 attribution.matrix(settings.fold, settings.normalize)
@@ -363,11 +367,11 @@ impl Scorer {
                 let max_tokens = self.max_tokens(settings);
                 adapted.answer(&self.tokenizer, known_adapted, case, max_tokens, settings.encode)
             });
-            Ok((prompt, scores, matrix, ranks, without, edits, answer.transpose()?))
+            Ok((prompt, scores, matrix, ranks, without, edits, answer.transpose()?, attention, hidden))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix, ranks, sides, edits, answer) =
+        let (prompt, scores, matrix, ranks, sides, edits, answer, attention, hidden) =
             if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
         workspace.prompt = Some(prompt);
         let elapsed = start.elapsed();
@@ -384,6 +388,8 @@ impl Scorer {
             sides,
             edits,
             answer,
+            attention,
+            hidden,
             target_rule,
             elapsed,
         })
@@ -405,6 +411,9 @@ impl Scorer {
             Ok(m) => {
                 for (name, value) in settings.features.values(m) {
                     put(name, value.map_or(Value::Null, Value::from));
+                }
+                for (name, list) in settings.features.lists(m) {
+                    put(name, list.into_iter().map(|number| shortest(number as f32)).collect());
                 }
                 let e = &m.encoding;
                 put("status", if e.n_cut > 0 { "cut" } else { "ok" }.into());
@@ -431,6 +440,11 @@ impl Scorer {
         }
         row
     }
+}
+
+/// A number of a list as the fewest digits that give the f32 back, since a journal holds thousands of them.
+fn shortest(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
 /// An error, its causes and how to mend it, in one line.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use crate::{
-    families::catalogue::FeatureSet,
+    families::{attention, catalogue::FeatureSet, hidden},
     measurement::TargetRule,
     tokens::{ChangedRule, EncodeOptions, Encoding, Segment},
 };
@@ -127,7 +127,14 @@ impl Settings {
         if self.encode.message_prefix {
             provenance.insert("message_prefix".into(), "true".into());
         }
-        if self.features.needs_attribution() {
+        let needs = self.features.needs();
+        if needs.attention {
+            provenance.insert(attention::GROUPS_KEY.into(), attention::groups());
+        }
+        if needs.hidden {
+            provenance.insert(hidden::LAYERS_KEY.into(), hidden::depths());
+        }
+        if needs.gradients {
             provenance.insert("attribution_method".into(), "input_x_gradient".into());
             provenance.insert("attributed_fn".into(), self.attributed_fn.to_string());
             provenance.insert("fold".into(), self.fold.to_string());

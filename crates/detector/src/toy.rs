@@ -16,7 +16,7 @@ pub(crate) fn two_features(n: usize) -> LabelledRows {
 
 /// A few features to test with: the catalogue is whoever's computes them.
 pub(crate) fn catalogue() -> Catalogue {
-    let entry = |name, has_model, hangs_on| Entry { name, unit: "", meaning: "", has_model, hangs_on };
+    let entry = |name, has_model, hangs_on| Entry { name, unit: "", meaning: "", has_model, is_list: false, hangs_on };
     let family = |name, needs_reference, entries| FamilyEntry { name, needs_reference, entries };
     let of_model = |name| entry(name, true, &["weights@", "template_sha256"]);
     Catalogue::new(vec![

@@ -191,7 +191,7 @@ fn both_balances_point_the_same_way() {
             rows.labels[row] = flip;
         }
         let fit = fit(&rows);
-        let coefficients = &fit.detector.regression().coefficients;
+        let coefficients = &fit.detector.regression().unwrap().coefficients;
         assert!(coefficients[0] > 0.2 && coefficients[1] < -0.2, "{coefficients:?}");
         assert!(fit.detector.predict(&[3.0, -0.03, 0.0]) > fit.detector.predict(&[-3.0, 0.03, 0.0]));
     }

@@ -1,6 +1,6 @@
 //! Every feature there is, and those that a run computes.
 //!
-//! A feature is one number of a sample. Its column is `<feature>@<model>`, where the model is the scorer, the encoder or the
+//! A feature is one number of a sample, or one list of them. Its column is `<feature>@<model>`, where the model is the scorer, the encoder or the
 //! classifier that it comes from, or `<feature>` alone if it comes from the texts. Every family is one file beside this one: names,
 //! units, meaning, what its columns hang on, what it needs of a scorer, and how it is computed.
 
@@ -32,6 +32,7 @@ pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
         unit: feature.unit,
         meaning: feature.meaning,
         has_model: feature.has_model(),
+        is_list: feature.is_list,
         hangs_on: feature.hangs_on,
     };
     let of = |(family, features): &(&Family, Vec<Feature>)| FamilyEntry {
@@ -119,7 +120,7 @@ impl FeatureSet {
     /// What they need of a scorer, all together.
     pub fn needs(&self) -> Needs {
         let of = |chosen: &Chosen| match chosen.family.compute {
-            Compute::Reading { needs, .. } => {
+            Compute::Reading { needs, .. } | Compute::Lists { needs, .. } => {
                 needs(&chosen.features.iter().map(|(_, feature)| feature.name).collect::<Vec<_>>())
             }
             Compute::Text(_) | Compute::Source => Needs::default(),
@@ -131,24 +132,37 @@ impl FeatureSet {
     pub fn values(&self, measurement: &Measurement) -> Vec<(&'static str, Option<f64>)> {
         self.computed(|family| match family.compute {
             Compute::Reading { measure, .. } => measure(measurement),
-            Compute::Text(_) | Compute::Source => Vec::new(),
+            Compute::Lists { .. } | Compute::Text(_) | Compute::Source => Vec::new(),
         })
+    }
+
+    /// Names and values of a scorer's features of a case that are lists.
+    pub fn lists(&self, measurement: &Measurement) -> Vec<(&'static str, Vec<f64>)> {
+        self.computed(|family| match family.compute {
+            Compute::Lists { measure, .. } => measure(measurement),
+            Compute::Reading { .. } | Compute::Text(_) | Compute::Source => Vec::new(),
+        })
+    }
+
+    /// The first of them that is a list, which not every table can hold.
+    pub fn first_list(&self) -> Option<&'static str> {
+        self.features().find(|feature| feature.is_list).map(|feature| feature.name)
     }
 
     /// Names and values of those that diff and text give without a model.
     pub fn plain_values(&self, case: &Case) -> Vec<(&'static str, f64)> {
         self.computed(|family| match family.compute {
             Compute::Text(measure) => measure(case),
-            Compute::Reading { .. } | Compute::Source => Vec::new(),
+            Compute::Reading { .. } | Compute::Lists { .. } | Compute::Source => Vec::new(),
         })
     }
 
     /// The chosen ones among what `compute` gives for each family: a value for each of its features, or none at all.
-    fn computed<V: Copy>(&self, compute: impl Fn(&Family) -> Vec<V>) -> Vec<(&'static str, V)> {
+    fn computed<V: Clone>(&self, compute: impl Fn(&Family) -> Vec<V>) -> Vec<(&'static str, V)> {
         let mut values = Vec::new();
         for Chosen { family, features } in &self.0 {
             let of_family = compute(family);
-            let value = |(place, feature): &(usize, Feature)| Some((feature.name, *of_family.get(*place)?));
+            let value = |(place, feature): &(usize, Feature)| Some((feature.name, of_family.get(*place)?.clone()));
             values.extend(features.iter().filter_map(value));
         }
         values
@@ -244,6 +258,8 @@ mod tests {
         let sides = [Side::NoDiff, Side::Old].to_vec();
         assert_eq!(needs(&["contrast_old_logit", "contrast_none_gain"]), Needs { sides, ..Needs::default() });
         assert_eq!(needs(&["contrast"]).sides, Side::ALL);
+        assert_eq!(needs(&["attention_text"]), Needs { attention: true, ..Needs::default() });
+        assert_eq!(needs(&["hidden"]), Needs { hidden: true, ..Needs::default() });
     }
 
     /// A detector must not take a table whose numbers mean something else.

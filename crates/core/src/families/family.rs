@@ -28,13 +28,16 @@ const OF_GRADIENTS: &[&str] =
     &["attribution_method", "attributed_fn", "fold", "normalize", "denominator", "start_row", "first_target", "scope"];
 
 /// Those that change what features by gradients mean: a scorer's, and the gradients' own.
-pub const OF_ATTRIBUTION: &[&str] = &{
-    let mut keys = [""; OF_SCORER.len() + OF_GRADIENTS.len()];
-    let (of_scorer, of_gradients) = keys.split_at_mut(OF_SCORER.len());
-    of_scorer.copy_from_slice(OF_SCORER);
-    of_gradients.copy_from_slice(OF_GRADIENTS);
-    keys
-};
+pub const OF_ATTRIBUTION: &[&str] = &with_keys::<{ OF_SCORER.len() + OF_GRADIENTS.len() }>(OF_SCORER, OF_GRADIENTS);
+
+/// These keys and those, `N` together.
+pub(super) const fn with_keys<const N: usize>(keys: &[&'static str], more: &[&'static str]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (first, last) = all.split_at_mut(keys.len());
+    first.copy_from_slice(keys);
+    last.copy_from_slice(more);
+    all
+}
 
 /// Features that are computed together and chosen together.
 pub struct Family {
@@ -65,6 +68,13 @@ pub enum Compute {
         /// The values; `None` where the sample has none.
         measure: fn(&Measurement) -> Vec<Option<f64>>,
     },
+    /// From what a scorer read of a case, a list of numbers each. How many there are follows from the scorer.
+    Lists {
+        /// What the features of these names need of the scorer.
+        needs: fn(&[&str]) -> Needs,
+        /// The lists.
+        measure: fn(&Measurement) -> Vec<Vec<f64>>,
+    },
     /// From diff and text alone, without a model.
     Text(fn(&Case) -> Vec<f64>),
     /// By a source of columns of its own.
@@ -84,6 +94,10 @@ pub struct Needs {
     pub edits: bool,
     /// What the model's adapter answers.
     pub adapter: bool,
+    /// Attention by groups of keys.
+    pub attention: bool,
+    /// The states of a few layers.
+    pub hidden: bool,
 }
 
 impl Needs {
@@ -93,6 +107,8 @@ impl Needs {
         self.gradients |= other.gradients;
         self.edits |= other.edits;
         self.adapter |= other.adapter;
+        self.attention |= other.attention;
+        self.hidden |= other.hidden;
         self.sides.extend(other.sides);
         self.sides.sort_unstable();
         self.sides.dedup();
@@ -100,7 +116,7 @@ impl Needs {
     }
 }
 
-/// One number of a sample: what its column is called, says and hangs on.
+/// One number of a sample, or one list of them: what its column is called, says and hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature {
     /// The column's name before the `@`.
@@ -113,6 +129,8 @@ pub struct Feature {
     pub source: &'static str,
     /// See [`Entry::hangs_on`](veridiff_table::catalogue::Entry::hangs_on).
     pub hangs_on: &'static [&'static str],
+    /// Whether it is a list of numbers ([`Compute::Lists`]).
+    pub is_list: bool,
 }
 
 impl Feature {
@@ -124,7 +142,18 @@ impl Feature {
         source: &'static str,
         hangs_on: &'static [&'static str],
     ) -> Self {
-        Feature { name, unit, meaning, source, hangs_on }
+        Feature { name, unit, meaning, source, hangs_on, is_list: false }
+    }
+
+    /// The same of one that is a list of numbers.
+    pub const fn list(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        source: &'static str,
+        hangs_on: &'static [&'static str],
+    ) -> Self {
+        Feature { is_list: true, ..Feature::new(name, unit, meaning, source, hangs_on) }
     }
 
     /// Whether its column has a model's name behind an `@`: all but what is computed from texts.

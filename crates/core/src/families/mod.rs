@@ -1,6 +1,7 @@
 //! Families of features: what is computed from a change, a text and what a model says of them. One file a family.
 
 pub(crate) mod adapter;
+pub mod attention;
 pub mod attribution;
 pub mod catalogue;
 pub(crate) mod contrast;
@@ -9,6 +10,7 @@ pub mod facts;
 pub mod family;
 pub(crate) mod form;
 pub(crate) mod grounding;
+pub mod hidden;
 pub(crate) mod lines;
 pub(crate) mod per_token;
 pub mod reference;
@@ -32,4 +34,6 @@ pub static FAMILIES: &[&Family] = &[
     &grounding::FAMILY,
     &form::FAMILY,
     &facts::FAMILY,
+    &attention::FAMILY,
+    &hidden::FAMILY,
 ];

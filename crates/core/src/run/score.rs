@@ -244,9 +244,12 @@ impl ScoreRun {
     /// that was stopped at any moment can go on; the table is made at the end.
     ///
     /// # Errors
-    /// A model cannot be loaded; the journal is another run's, or cannot be read or written ([`Error::RowNotKept`]); the table cannot
+    /// A model cannot be loaded; a feature is a list, and the file cannot hold lists; the journal is another run's, or cannot be read or written ([`Error::RowNotKept`]); the table cannot
     /// be written ([`Error::TableNotWritten`]), and the rows are safe in the journal.
     pub fn write(mut self, output: &Path, begin: Begin, progress: &mut dyn Progress) -> Result<Summary> {
+        if let Some(list) = self.settings.features.first_list() {
+            Table::check_lists(output, list)?;
+        }
         let path = journal_path(output);
         if begin == Begin::Overwrite {
             Journal::discard(&path)?;

@@ -87,7 +87,8 @@ pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &
         };
         FeatureValue::new(column, value)
     };
-    CATALOGUE.families().iter().flat_map(|family| &family.entries).map(of_catalogue).collect()
+    let entries = CATALOGUE.families().iter().flat_map(|family| &family.entries);
+    entries.filter(|entry| !entry.is_list).map(of_catalogue).collect()
 }
 
 impl FeatureValue {

@@ -85,6 +85,8 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         sides: Vec::new(),
         edits: Vec::new(),
         answer: None,
+        attention: Vec::new(),
+        hidden: Vec::new(),
         elapsed: Duration::from_millis(3),
     };
     (Sample::new("a-1", &diff, &text), m)
