@@ -9,7 +9,7 @@ use std::{
 };
 
 #[cfg(unix)]
-use crate::terminal::note;
+use crate::{progress::take_bars_away, terminal::note};
 
 /// Gives a line to say.
 type Line = Box<dyn Fn() -> String + Send>;
@@ -62,7 +62,8 @@ fn end() -> ! {
         line.as_ref().map(|line| line()).filter(|line| !line.is_empty())
     };
     let at = said(&AT).map_or(String::new(), |at| format!(" at {at}"));
-    // behind the `^C` that the terminal shows, and the bar
+    take_bars_away();
+    // behind the `^C` that the terminal shows
     note(&format!("\ninterrupted{at}"));
     if let Some(kept) = said(&KEPT) {
         note(&kept);

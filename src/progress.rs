@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use veridiff_engine::files::options::OnProgress;
 
 use crate::{
@@ -34,6 +34,13 @@ static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 /// Runs what prints to the terminal that bars may be on.
 pub fn beside_bars<R>(print: impl FnOnce() -> R) -> R {
     BARS.suspend(print)
+}
+
+/// Takes all bars away for good, as the program ends.
+pub fn take_bars_away() {
+    // a terminal that cannot be written to shows nothing anyway
+    let _cleared = BARS.clear();
+    BARS.set_draw_target(ProgressDrawTarget::hidden());
 }
 
 /// What is counted.

@@ -182,6 +182,12 @@ impl SubjectArgs {
             all.unreadable.extend(one.unreadable);
             all.n_untested += one.n_untested;
         }
+        if self.diff.is_some() {
+            return Err(UsageError::error(
+                "there is no text about the change",
+                "give it as --message TEXT or as a file, --text FILE",
+            ));
+        }
         if self.what.is_empty() {
             return Err(UsageError::error(
                 "nothing to check",
