@@ -289,7 +289,7 @@ fn mismatched_texts_train_and_are_not_judged() {
     let detector = |name: &str| veridiff_detector::Detector::read(&place.path(name)).unwrap();
     let (with, without) = (detector("with.json"), detector("without.json"));
     assert_eq!((with.training.n_rows, with.training.n_mismatched, without.training.n_mismatched), (240, 80, 0));
-    let of = |detector: &veridiff_detector::Detector| detector.regression().coefficients[1];
+    let of = |detector: &veridiff_detector::Detector| detector.regression().unwrap().coefficients[1];
     assert!(of(&with) < of(&without) - 0.1, "{with:?}");
     place.fails(
         "eval --input table.csv --bootstrap 0 --notebook x.ipynb",

@@ -29,7 +29,8 @@ pub struct RowArgs {
 /// How figures are made.
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
-    /// What is made of the features together: logistic (regression), boosted (trees) or forest (extremely randomised trees)
+    /// What is made of the features together: logistic (regression), boosted (trees), forest (extremely randomised trees)
+    /// or stack (families, each by a learner of its own)
     #[arg(long, value_name = "LEARNER", value_parser = choice::<Learner>(Learner::NAMES), default_value_t)]
     pub learner: Learner,
     /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss

@@ -9,11 +9,12 @@ use crate::{
     tokens::Segment,
     verdict::{Decided, Verdict, of_statement, of_text},
 };
-use veridiff_detector::Detector;
+use veridiff_detector::{Detector, Member};
 use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},
 };
+use veridiff_table::catalogue::element_of;
 use veridiff_text::{diff::Diff, sample::Sample};
 
 /// Most entries of each kind of evidence.
@@ -201,8 +202,8 @@ pub struct RestsOn {
 pub struct Contribution {
     /// The feature's column.
     pub feature: String,
-    /// Its value.
-    pub value: f64,
+    /// Its value; none of a list of numbers.
+    pub value: Option<f64>,
     /// What it adds to the log-odds of "unsupported", against a training row with the mean value.
     pub log_odds: f64,
 }
@@ -309,8 +310,18 @@ pub(crate) fn rests_on(m: &Measurement, whole: &Diff, lines: Option<&[usize]>) -
 
 pub(crate) fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribution> {
     let named = detector.features.iter().zip(values).zip(detector.contributions(values));
-    let mut parts: Vec<Contribution> =
-        named.map(|((f, &value), log_odds)| Contribution { feature: f.name.clone(), value, log_odds }).collect();
+    let mut parts: Vec<Contribution> = Vec::new();
+    for ((f, &value), log_odds) in named.filter(|((_, value), _)| !value.is_nan()) {
+        // the elements of a list are one thing to a reader, and stand one behind the other
+        let (feature, value) = match element_of(&f.name) {
+            Some((list, _)) => (list, None),
+            None => (f.name.as_str(), Some(value)),
+        };
+        match parts.last_mut().filter(|last| value.is_none() && last.feature == feature) {
+            Some(last) => last.log_odds += log_odds,
+            None => parts.push(Contribution { feature: feature.to_owned(), value, log_odds }),
+        }
+    }
     parts.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()));
     parts.truncate(MOST);
     parts
@@ -330,6 +341,20 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()
+}
+
+/// What a stack lacks of its members, and what they are worth to it.
+pub(crate) fn absent_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
+    let Some(stack) = detector.model().stack() else { return Vec::new() };
+    let auc = |auc: Option<f64>| auc.map_or("unknown".to_owned(), |auc| format!("{auc:.2}"));
+    let note = |member: &Member| {
+        let (without, with) = (auc(member.auc_without), auc(stack.auc));
+        format!(
+            "judged without `{}`, which has no value: out of fold the AUC is {without} so, {with} with it",
+            member.family
+        )
+    };
+    stack.absent(values).into_iter().map(note).collect()
 }
 
 /// The sample's own `path` and `line`, where a platform's comment has them; else the first changed line.

@@ -20,7 +20,8 @@ use crate::{
         grounding::GROUNDING,
     },
     finding::{
-        Evidence, Finding, RestsOn, SurprisingWord, contributions, place, range_notes, rests_on, statements, surprising,
+        Evidence, Finding, RestsOn, SurprisingWord, absent_notes, contributions, place, range_notes, rests_on,
+        statements, surprising,
     },
     focus::Focus,
     run::{batch::Batch, models::ModelOptions},
@@ -28,9 +29,12 @@ use crate::{
     settings::Settings,
     verdict,
 };
-use veridiff_detector::{Detector, DetectorError, shipped};
+use veridiff_detector::{Detector, DetectorError, Predict, shipped};
 use veridiff_facts::{change::Tree, judge::Judgement, rules::Choice};
-use veridiff_table::{Row, catalogue::model_of};
+use veridiff_table::{
+    Row,
+    catalogue::{element_of, model_of},
+};
 use veridiff_text::{
     grounding, language,
     sample::{Sample, Task},
@@ -330,14 +334,13 @@ impl Judge {
         columns.extend(self.features.plain_values(&case).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         let mut values = Vec::with_capacity(self.detector.features.len());
         for feature in &self.detector.features {
-            match columns.get(&feature.name).and_then(Value::as_f64) {
-                Some(value) => values.push(value),
-                None => {
-                    finding.error =
-                        Some(format!("`{}` has no value for this text, so there is no verdict", feature.name));
-                    return finding;
-                }
-            }
+            values.push(number(&columns, &feature.name).unwrap_or(f64::NAN));
+        }
+        if !self.detector.model().judges(&values) {
+            let missing = self.detector.features.iter().zip(&values).find(|(_, value)| value.is_nan());
+            let name = missing.map_or("", |(feature, _)| &feature.name);
+            finding.error = Some(format!("`{name}` has no value for this text, so there is no verdict"));
+            return finding;
         }
         let p = self.detector.probability(&values);
         finding.p_detector = Some(p);
@@ -354,6 +357,7 @@ impl Judge {
         columns.extend(kind("generator", sample.generator.clone()));
         finding.notes = self.detector.training.domain.differences(&columns);
         finding.notes.extend(range_notes(&self.detector, &values));
+        finding.notes.extend(absent_notes(&self.detector, &values));
         finding.notes.extend(parts.iter().find_map(|part| part.reach.note.clone()));
         finding
     }
@@ -369,6 +373,14 @@ fn has_change(case: &Case) -> bool {
 /// Whether a change without changed lines is one of files: a rename, another mode, something binary.
 fn is_named(case: &Case) -> bool {
     !case.diff().files().is_empty()
+}
+
+/// The number in a row's column, or in the element of a list that is called so.
+fn number(row: &Row, column: &str) -> Option<f64> {
+    match element_of(column) {
+        Some((list, place)) => row.get(list)?.get(place)?.as_f64(),
+        None => row.get(column)?.as_f64(),
+    }
 }
 
 /// What the change alone says of a sample.

@@ -53,8 +53,9 @@ pub use learners::logistic::{DEFAULT_L2, Logistic, Regression, Scaling, fit_logi
 pub use learners::maximum_likelihood::{
     Estimate, FitStatus, LeftOut, LikelihoodFit, Term, WaldTest, fit_maximum_likelihood,
 };
+pub use learners::stack::{Member, Stack};
 pub use learners::trees::{Tree, Trees};
-pub use learners::{Learn, LearnSettings, Learner, Model, Predict};
+pub use learners::{ColumnKind, Learn, LearnSettings, Learner, Model, Predict, TrainingRows};
 pub use rows::{LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
 pub use statistics::calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
 pub use statistics::correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};

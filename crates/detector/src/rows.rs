@@ -4,8 +4,11 @@ use std::{collections::HashMap, str::FromStr};
 
 use ndarray::Array2;
 
-use crate::{DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
-use veridiff_table::{Table, catalogue::Catalogue};
+use crate::{ColumnKind, DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
+use veridiff_table::{
+    Table,
+    catalogue::{Catalogue, element, element_of, feature_of, model_of},
+};
 
 /// Column prefixes before `@` that say how scoring went and are no features.
 const NOT_FEATURES: [&str; 4] = ["status", "error", "boundary", "doubled_bos"];
@@ -88,13 +91,14 @@ pub fn filter_table(table: Table, clauses: &[WhereClause]) -> Result<Table, Dete
     Ok(if clauses.is_empty() { table } else { table.select(&kept) })
 }
 
-/// The table's feature columns: named `<feature>@<model>` and not about how scoring went, or a feature of the texts alone.
+/// The table's feature columns: named `<feature>@<model>` and not about how scoring went, or a feature of the texts alone. Lists of
+/// numbers are left out.
 pub fn feature_columns(table: &Table, catalogue: &Catalogue) -> Vec<String> {
     let is_feature = |name: &String| match name.split_once('@') {
         Some((feature, _)) => !NOT_FEATURES.contains(&feature) && !feature.starts_with("n_"),
         None => catalogue.is_plain_feature(name),
     };
-    column_names(table).into_iter().filter(is_feature).collect()
+    column_names(table).into_iter().filter(|name| table.list_length(name).is_none() && is_feature(name)).collect()
 }
 
 fn column_names(table: &Table) -> Vec<String> {
@@ -106,7 +110,7 @@ fn has(table: &Table, column: &str) -> bool {
 }
 
 /// The features that patterns choose, in the table's order, each once; no pattern chooses every feature column that
-/// has a value in some row.
+/// has a value in some row. A list of numbers has to be chosen, and is a feature for each of its elements.
 ///
 /// A pattern is a column's name, a name before the `@` (every scorer's), or either with `*` for any run of characters.
 /// A column without `@` is chosen only by its full name.
@@ -136,7 +140,7 @@ pub fn choose_features(
     for pattern in patterns {
         let mut found = false;
         for (chosen, column) in chosen.iter_mut().zip(&columns) {
-            let is_feature = features.contains(column);
+            let is_feature = features.contains(column) || table.list_length(column).is_some();
             let before_at = column.split('@').next().unwrap_or(column);
             let matches = if is_feature {
                 glob(pattern, column) || glob(pattern, before_at)
@@ -151,7 +155,11 @@ pub fn choose_features(
             return Err(DetectorError::UnknownFeature { pattern: pattern.clone(), known: features });
         }
     }
-    Ok(columns.into_iter().zip(chosen).filter_map(|(column, chosen)| chosen.then_some(column)).collect())
+    let elements = |column: String| match table.list_length(&column) {
+        Some(n) => (0..n).map(|place| element(&column, place)).collect(),
+        None => vec![column],
+    };
+    Ok(columns.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).flat_map(|(column, _)| elements(column)).collect())
 }
 
 /// Whether `text` matches `pattern`, in which `*` stands for any run of characters.
@@ -174,6 +182,8 @@ pub struct LabelledRows {
     pub features: Array2<f64>,
     /// True is hallucinated (label 1).
     pub labels: Vec<bool>,
+    /// What a learner may know of the columns.
+    pub kinds: Vec<ColumnKind>,
     /// Rows that must not be split across folds.
     pub groups: Groups,
     /// Who wrote each text, where known.
@@ -194,8 +204,10 @@ impl LabelledRows {
     /// Rows of which nothing but features `[n, F]` with their names, labels and groups is known.
     pub fn new(feature_names: Vec<String>, features: Array2<f64>, labels: Vec<bool>, groups: Groups) -> Self {
         let generators = vec![None; labels.len()];
+        let kinds = feature_names.iter().map(|name| kind_of(name, feature_of(name))).collect();
         LabelledRows {
             feature_names,
+            kinds,
             features,
             labels,
             groups,
@@ -254,6 +266,20 @@ impl LabelledRows {
     }
 }
 
+/// The family of a feature; of one that the catalogue does not know itself.
+fn family<'a>(name: &'a str, catalogue: &'a Catalogue) -> &'a str {
+    catalogue.family_of(name).map_or_else(|| feature_of(name), |family| family.name)
+}
+
+/// What is known of a column of a family.
+fn kind_of(name: &str, family: &str) -> ColumnKind {
+    let family = match model_of(name) {
+        Some(model) => format!("{family}@{model}"),
+        None => family.to_owned(),
+    };
+    ColumnKind { family, is_element: element_of(name).is_some() }
+}
+
 /// That rows of both labels are there: nothing is learnt or judged from one.
 ///
 /// # Errors
@@ -289,6 +315,7 @@ pub fn labelled_rows(
     let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_, _>>()?;
     let labels: Vec<bool> = usable.iter().map(|&row| cells.labels[row] == Some(1.0)).collect();
     Ok(LabelledRows {
+        kinds: features.iter().map(|name| kind_of(name, family(name, catalogue))).collect(),
         generators: usable.iter().map(|&row| cells.generators[row].clone()).collect(),
         by,
         mismatched,
@@ -334,7 +361,8 @@ impl Cells {
             return Err(DetectorError::NoLabels { n_rows });
         }
         for feature in features {
-            if !has(table, feature) {
+            let is_element = |(list, place)| table.list_length(list).is_some_and(|n| place < n);
+            if !has(table, feature) && !element_of(feature).is_some_and(is_element) {
                 let known = feature_columns(table, catalogue);
                 return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
             }

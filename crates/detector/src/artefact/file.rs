@@ -30,7 +30,7 @@ pub struct Detector {
     pub features: Vec<Feature>,
     /// What decides.
     model: Model,
-    /// A plain logistic regression on the same rows, to be shown beside a model of another kind; absent where the model is one.
+    /// A plain logistic regression on the same rows, to be shown beside trees; absent where the model is one, and beside a stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regression: Option<Regression>,
     /// Probability from which a row is called hallucinated: the most accurate one on out-of-fold predictions.
@@ -172,11 +172,11 @@ impl Detector {
         self.model.trees()
     }
 
-    /// The plain logistic regression: what decides, or what was fitted to the same rows beside it.
-    pub fn regression(&self) -> &Regression {
-        match (&self.model, &self.regression) {
-            (Model::Logistic(regression), _) | (_, Some(regression)) => regression,
-            (_, None) => unreachable!("a detector without either is not made, and a file of one is refused"),
+    /// The plain logistic regression: what decides, or what was fitted to the same rows beside it. None beside a stack.
+    pub fn regression(&self) -> Option<&Regression> {
+        match &self.model {
+            Model::Logistic(regression) => Some(regression),
+            _ => self.regression.as_ref(),
         }
     }
 
@@ -322,7 +322,8 @@ impl Detector {
         }
         match (&self.model, &self.regression) {
             (Model::Logistic(_), Some(_)) => Some("it has a `regression` beside a model that is one".into()),
-            (Model::Logistic(_), None) => None,
+            (Model::Logistic(_) | Model::Stack(_), None) => None,
+            (Model::Stack(_), Some(_)) => Some("it has a `regression` beside a stack".into()),
             (_, None) => Some(format!("it has no `regression` beside a model of kind {}", self.learner())),
             (_, Some(regression)) => regression.fault(n_features).map(|what| format!("`regression`: {what}")),
         }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use ndarray::Axis;
 use serde::Serialize;
+use veridiff_table::catalogue::element_of;
 
 use crate::{
     Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, Detector, DetectorError, Domain,
-    EvalSettings, Feature, Figure, LabelledRows, Learner, Logistic, Model, Operation, Training,
+    EvalSettings, Feature, Figure, LabelledRows, Learner, Logistic, Model, Operation, Regression, Scaling, Training,
+    TrainingRows,
     artefact::{file::fingerprint, recalibration::calibrated_out_of_fold},
     best_threshold, calibration,
     evaluation::{
@@ -84,7 +86,7 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     let judged = judge(rows, &learnt, &folds, eval)?;
     let decided = decide(rows, &judged, &folds, &settings)?;
 
-    let mut notes = rows_notes(rows, &learnt.regression);
+    let mut notes = rows_notes(rows, &learnt);
     notes.extend(fold_notes(rows, &folds, eval.n_folds));
     if judged.in_sample_threshold {
         notes.push("no row has an out-of-fold prediction, so the threshold is the best one in sample".into());
@@ -111,8 +113,10 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
 /// What all rows teach.
 struct Learnt {
     model: Model,
-    /// The plain logistic regression of the same rows.
-    regression: Logistic,
+    /// The features' means and spreads over all training rows.
+    scaling: Scaling,
+    /// The plain logistic regression of the same rows; none beside a stack, whose members each have a penalty of their own.
+    regression: Option<Logistic>,
     /// The model's probabilities of the rows that it was trained on.
     in_sample: Vec<f64>,
 }
@@ -121,14 +125,16 @@ struct Learnt {
 fn learn(rows: &LabelledRows, eval: EvalSettings) -> Result<Learnt, DetectorError> {
     let (columns, every): (Vec<usize>, Vec<usize>) =
         ((0..rows.feature_names.len()).collect(), (0..rows.len()).collect());
-    let (features, labels) = rows.training(&columns, &every, &[]);
-    let regression = fit_logistic(features.view(), &labels, eval.l2)?;
-    let model = match eval.learner {
-        Learner::Logistic => Model::Logistic(regression.clone().into()),
-        learner => train(rows, &columns, learner, (&every, &[]), eval)?,
+    let training = rows.training(&columns, &every, &[]);
+    let scaling = Scaling::fit(training.features.view())?;
+    let fitted = |rows: &TrainingRows| fit_logistic(rows.features.view(), &rows.labels, eval.l2);
+    let regression = (eval.learner != Learner::Stack).then(|| fitted(&training)).transpose()?;
+    let model = match (eval.learner, &regression) {
+        (Learner::Logistic, Some(regression)) => Model::Logistic(regression.clone().into()),
+        (learner, _) => train(rows, &columns, learner, (&every, &[]), eval)?,
     };
     let in_sample = rows.features.axis_iter(Axis(0)).map(|row| model.predict(&row.to_vec())).collect();
-    Ok(Learnt { model, regression, in_sample })
+    Ok(Learnt { model, scaling, regression, in_sample })
 }
 
 /// What models that did not see a row say of it.
@@ -213,23 +219,25 @@ fn detector(
     decision: Decision,
     training: Training,
 ) -> Detector {
-    let scaling = &learnt.regression.scaling;
+    let scaling = &learnt.scaling;
     let features = rows.feature_names.iter().zip(rows.features.axis_iter(Axis(1)));
     let features = features.zip(scaling.mean.iter().zip(&scaling.scale)).map(|((name, column), (&mean, &scale))| {
-        Feature { name: name.clone(), mean, scale, quantiles: quantiles(&column.to_vec()) }
+        // nobody looks up one of hundreds
+        let quantiles = if element_of(name).is_some() { Vec::new() } else { quantiles(&column.to_vec()) };
+        Feature { name: name.clone(), mean, scale, quantiles }
     });
     let features = features.collect();
-    let regression = (learnt.model.learner() != Learner::Logistic).then(|| learnt.regression.into());
+    let regression = learnt.regression.filter(|_| learnt.model.learner() != Learner::Logistic).map(Regression::from);
     Detector::new(features, learnt.model, regression, threshold, calibration, Some(decision), training)
 }
 
 /// What a reader of the figures should know of the rows and of the plain regression's fit.
-fn rows_notes(rows: &LabelledRows, fitted: &Logistic) -> Vec<String> {
+fn rows_notes(rows: &LabelledRows, learnt: &Learnt) -> Vec<String> {
     let mut notes = Vec::new();
-    for &column in &fitted.scaling.constant {
+    for &column in &learnt.scaling.constant {
         notes.push(format!("`{}` has the same value in every row and gets no weight", rows.feature_names[column]));
     }
-    if !fitted.converged {
+    if let Some(fitted) = learnt.regression.as_ref().filter(|fitted| !fitted.converged) {
         notes.push(format!(
             "warning: the fit did not converge (largest gradient {:.1e} per row); raise --l2 or choose fewer features",
             fitted.gradient

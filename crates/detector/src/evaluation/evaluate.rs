@@ -148,7 +148,9 @@ pub struct Evaluation {
 pub fn evaluate(rows: &LabelledRows, settings: EvalSettings) -> Result<Evaluation, DetectorError> {
     let folds = usable_folds(rows, settings)?;
     let all: Vec<usize> = (0..rows.feature_names.len()).collect();
-    let mut predictors: Vec<Predictor> = all.iter().copied().map(Predictor::Feature).collect();
+    // an element of a list says nothing by itself, and there are hundreds
+    let single = all.iter().copied().filter(|&column| !rows.kinds[column].is_element);
+    let mut predictors: Vec<Predictor> = single.map(Predictor::Feature).collect();
     predictors.push(Predictor::Combination(&all));
     let predictors = predictors
         .par_iter()
@@ -200,7 +202,7 @@ pub fn apply_detector(
 /// The folds of rows that can be evaluated.
 pub(crate) fn usable_folds(rows: &LabelledRows, settings: EvalSettings) -> Result<Vec<usize>, DetectorError> {
     require_both_classes(&rows.labels)?;
-    let n_features = rows.feature_names.len();
+    let n_features = rows.kinds.iter().filter(|column| !column.is_element).count();
     if rows.len() < n_features {
         return Err(DetectorError::TooFewRows { n_rows: rows.len(), n_features });
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ndarray::{Array2, Axis, concatenate};
 
-use crate::LabelledRows;
+use crate::{LabelledRows, TrainingRows};
 
 /// The column of a feature table that makes a row such a one: the id of the row whose text it has.
 pub const MISMATCH_COLUMN: &str = "mismatch_of";
@@ -52,13 +52,17 @@ impl Mismatched {
 }
 
 impl LabelledRows {
-    /// Features `[n, columns]` and labels of these rows, to train on, and of the mismatched texts that may go with them: those
+    /// These columns of these rows, to train on, and of the mismatched texts that may go with them: those
     /// whose own row is among them and whose change is not kept back with `test`.
-    pub(crate) fn training(&self, columns: &[usize], train: &[usize], test: &[usize]) -> (Array2<f64>, Vec<bool>) {
-        let features = self.features.select(Axis(1), columns).select(Axis(0), train);
-        let mut labels: Vec<bool> = train.iter().map(|&row| self.labels[row]).collect();
+    pub(crate) fn training(&self, columns: &[usize], train: &[usize], test: &[usize]) -> TrainingRows {
+        let mut rows = TrainingRows {
+            features: self.features.select(Axis(1), columns).select(Axis(0), train),
+            labels: train.iter().map(|&row| self.labels[row]).collect(),
+            groups: train.iter().map(|&row| [self.groups.of_row[row]; 2]).collect(),
+            kinds: columns.iter().map(|&column| self.kinds[column].clone()).collect(),
+        };
         if self.mismatched.is_empty() {
-            return (features, labels);
+            return rows;
         }
         let trained: BTreeSet<usize> = train.iter().copied().collect();
         let groups = |rows: &[usize]| self.groups.of_rows(rows).into_iter().collect::<BTreeSet<usize>>();
@@ -68,11 +72,16 @@ impl LabelledRows {
                 && self.mismatched.group[i].is_none_or(|group| !kept_back.contains(&group))
         };
         let chosen: Vec<usize> = (0..self.mismatched.len()).filter(may_train).collect();
-        labels.extend(chosen.iter().map(|_| true));
+        rows.labels.extend(chosen.iter().map(|_| true));
+        rows.groups.extend(chosen.iter().map(|&i| {
+            let (text, change) = (self.groups.of_row[self.mismatched.twin[i]], self.mismatched.group[i]);
+            // a change that no labelled row has is a group that no number stands for
+            [text, change.unwrap_or(usize::MAX)]
+        }));
         let more = self.mismatched.features.select(Axis(1), columns).select(Axis(0), &chosen);
-        let both =
-            concatenate(Axis(0), &[features.view(), more.view()]).expect("both have a column for each of `columns`");
-        (both, labels)
+        rows.features = concatenate(Axis(0), &[rows.features.view(), more.view()])
+            .expect("both have a column for each of `columns`");
+        rows
     }
 }
 
@@ -97,12 +106,13 @@ mod tests {
             },
             ..LabelledRows::new(names, features, vec![false, true, false], groups)
         };
-        let (features, labels) = rows.training(&[1], &[0, 1], &[2]);
-        assert_eq!((features, labels), (array![[10.0], [11.0], [13.0]], vec![false, true, true]));
+        let training = rows.training(&[1], &[0, 1], &[2]);
+        assert_eq!((training.features, training.labels), (array![[10.0], [11.0], [13.0]], vec![false, true, true]));
+        assert_eq!(training.groups, [[0, 0], [1, 1], [0, 1]], "a text beside another change is of two groups");
         // judged on what it was trained on, nothing is kept back
-        let (features, _) = rows.training(&[0], &[0, 1, 2], &[0, 1, 2]);
-        assert_eq!(features, array![[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
-        let (_, labels) = rows.training(&[0, 1], &[2], &[0, 1]);
-        assert_eq!(labels, [false, true]);
+        let training = rows.training(&[0], &[0, 1, 2], &[0, 1, 2]);
+        assert_eq!(training.groups[5], [2, usize::MAX]);
+        assert_eq!(training.features, array![[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
+        assert_eq!(rows.training(&[0, 1], &[2], &[0, 1]).labels, [false, true]);
     }
 }

@@ -133,8 +133,8 @@ pub(crate) fn train(
     (train, test): (&[usize], &[usize]),
     settings: EvalSettings,
 ) -> Result<Model, DetectorError> {
-    let (features, labels) = rows.training(columns, train, test);
-    learner.fit(features.view(), &labels, LearnSettings { l2: settings.l2, seed: settings.bootstrap.seed })
+    let settings = LearnSettings { l2: settings.l2, seed: settings.bootstrap.seed };
+    learner.fit(&rows.training(columns, train, test), settings)
 }
 
 /// Trains on `train` and scores `test`; `None` when training rows have one class only.

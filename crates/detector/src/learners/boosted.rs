@@ -8,7 +8,7 @@ use ndarray::{ArrayView2, Axis};
 use crate::{
     DetectorError, LearnSettings,
     learners::{
-        Learn,
+        Learn, TrainingRows,
         logistic::logit,
         trees::{Tree, Trees},
     },
@@ -39,8 +39,8 @@ impl Learn for BoostedTrees {
 
     const TITLE: &'static str = "boosted trees";
 
-    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Trees, DetectorError> {
-        grow(features, labels, settings.seed)
+    fn fit(rows: &TrainingRows, settings: LearnSettings) -> Result<Trees, DetectorError> {
+        grow(rows.features.view(), &rows.labels, settings.seed)
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::{
     DetectorError, LearnSettings,
     learners::{
-        Learn,
+        Learn, TrainingRows,
         logistic::logit,
         trees::{Tree, Trees},
     },
@@ -34,8 +34,8 @@ impl Learn for RandomisedTrees {
 
     const TITLE: &'static str = "extremely randomised trees";
 
-    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Trees, DetectorError> {
-        grow(features, labels, settings.seed)
+    fn fit(rows: &TrainingRows, settings: LearnSettings) -> Result<Trees, DetectorError> {
+        grow(rows.features.view(), &rows.labels, settings.seed)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     DetectorError, LearnSettings, Predict,
     learners::{
-        Learn,
+        Learn, TrainingRows,
         cholesky::Cholesky,
         newton::{Objective, newton},
     },
@@ -114,8 +114,8 @@ impl Learn for LogisticRegression {
 
     const TITLE: &'static str = "logistic regression";
 
-    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Regression, DetectorError> {
-        Ok(fit_logistic(features, labels, settings.l2)?.into())
+    fn fit(rows: &TrainingRows, settings: LearnSettings) -> Result<Regression, DetectorError> {
+        Ok(fit_logistic(rows.features.view(), &rows.labels, settings.l2)?.into())
     }
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
 //! | `boosted.rs`, `forest.rs` | trees: gradient-boosted ones, extremely randomised ones |
+//! | `stack.rs` | families, each by a learner of its own, and a regression over what they say |
 //! | `trees.rs` | what both are kept as, and what each feature adds to their sum |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
 //! | `newton.rs`, `cholesky.rs` | what these stand on |
@@ -15,21 +16,63 @@ pub(crate) mod forest;
 pub(crate) mod logistic;
 pub(crate) mod maximum_likelihood;
 pub(crate) mod newton;
+pub(crate) mod stack;
 pub(crate) mod trees;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 use veridiff_text::named;
 
-use crate::{DetectorError, Trees, rows::require_both_classes, sigmoid};
+use crate::{DetectorError, Stack, Trees, rows::require_both_classes, sigmoid};
 
 /// What a learner is told beside the rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearnSettings {
-    /// The L2 penalty of a logistic regression, at least 0; see [`fit_logistic`](crate::fit_logistic). Others ignore it.
+    /// The L2 penalty of a logistic regression, at least 0; see [`fit_logistic`](crate::fit_logistic). Trees ignore it.
     pub l2: f64,
     /// What is drawn at random is drawn from this.
     pub seed: u64,
+}
+
+/// What a learner may know of a column beside its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnKind {
+    /// The family of features that it is of, and the model.
+    pub family: String,
+    /// Whether it is an element of a list, of which there are hundreds.
+    pub is_element: bool,
+}
+
+/// Rows to learn from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingRows {
+    /// `[n, F]`, all finite.
+    pub features: Array2<f64>,
+    /// True = positive.
+    pub labels: Vec<bool>,
+    /// The groups of each row's text and of its change: the same number twice, but for a text beside another change, which only trains.
+    pub groups: Vec<[usize; 2]>,
+    /// One a feature.
+    pub kinds: Vec<ColumnKind>,
+}
+
+impl TrainingRows {
+    /// Rows of which nothing but features of one family and labels is known: each is a group of its own.
+    pub fn plain(features: Array2<f64>, labels: &[bool]) -> Self {
+        let kind = ColumnKind { family: String::new(), is_element: false };
+        let kinds = vec![kind; features.ncols()];
+        TrainingRows { features, labels: labels.to_vec(), groups: (0..labels.len()).map(|i| [i, i]).collect(), kinds }
+    }
+
+    /// Some columns of some rows.
+    pub(crate) fn select(&self, columns: &[usize], rows: &[usize]) -> Self {
+        TrainingRows {
+            features: self.features.select(Axis(0), rows).select(Axis(1), columns),
+            labels: rows.iter().map(|&row| self.labels[row]).collect(),
+            groups: rows.iter().map(|&row| self.groups[row]).collect(),
+            kinds: columns.iter().map(|&column| self.kinds[column].clone()).collect(),
+        }
+    }
 }
 
 /// A way to learn from labelled rows.
@@ -40,11 +83,11 @@ pub trait Learn {
     /// What tables and captions call it: a plural or a mass noun, such as `boosted trees`.
     const TITLE: &'static str;
 
-    /// Learns from rows `[n, F]`, all finite, and their labels (true = positive), both of which occur.
+    /// Learns from rows of both labels.
     ///
     /// # Errors
     /// What the learner needs and the rows lack; [`DetectorError::Solver`] or [`DetectorError::Trees`] when it fails.
-    fn fit(features: ArrayView2<f64>, labels: &[bool], settings: LearnSettings) -> Result<Self::Model, DetectorError>;
+    fn fit(rows: &TrainingRows, settings: LearnSettings) -> Result<Self::Model, DetectorError>;
 }
 
 /// What was learnt. In a file it stands beside its `kind`, as it serialises.
@@ -55,6 +98,11 @@ pub trait Predict {
     /// What each feature adds to the log-odds of a row, against a row with the baseline's values: they sum to the difference of
     /// the two rows' log-odds.
     fn contributions(&self, row: &[f64], baseline: &[f64]) -> Vec<f64>;
+
+    /// Whether it can say anything of a row, where a feature without a value is NaN.
+    fn judges(&self, row: &[f64]) -> bool {
+        !row.iter().any(|value| value.is_nan())
+    }
 
     /// What is wrong with one that was read from a file for this many features, if anything: one without fault predicts for
     /// every row.
@@ -84,19 +132,14 @@ macro_rules! learners {
                 }
             }
 
-            /// Learns from rows `[n, F]`, all finite, and their labels (true = positive).
+            /// Learns from rows.
             ///
             /// # Errors
             /// [`DetectorError::OneClass`], and those of the learner's [`Learn::fit`].
-            pub fn fit(
-                self,
-                features: ArrayView2<f64>,
-                labels: &[bool],
-                settings: LearnSettings,
-            ) -> Result<Model, DetectorError> {
-                require_both_classes(labels)?;
+            pub fn fit(self, rows: &TrainingRows, settings: LearnSettings) -> Result<Model, DetectorError> {
+                require_both_classes(&rows.labels)?;
                 Ok(match self {
-                    $(Learner::$variant => Model::$variant(<$learner as Learn>::fit(features, labels, settings)?),)+
+                    $(Learner::$variant => Model::$variant(<$learner as Learn>::fit(rows, settings)?),)+
                 })
             }
         }
@@ -132,6 +175,8 @@ learners! {
     "boosted" => Boosted(boosted::BoostedTrees);
     /// Extremely randomised trees: many deep ones on splits drawn at random, and their mean.
     "forest" => Forest(forest::RandomisedTrees);
+    /// Families of features, each by a learner of its own, under a regression over what they say: for lists beside single numbers.
+    "stack" => Stack(stack::Stacking);
 }
 
 #[expect(
@@ -145,12 +190,21 @@ impl Default for Learner {
 }
 
 impl Model {
-    /// The probability, 0 to 1, that a row with these feature values is positive, before calibration; NaN if one of them is NaN.
+    /// The probability, 0 to 1, that a row with these feature values is positive, before calibration; NaN if one of them is NaN, in a
+    /// stack if every member lacks one.
     ///
     /// # Panics
     /// If the number of values is not the number of features.
     pub fn predict(&self, row: &[f64]) -> f64 {
-        if row.iter().any(|value| value.is_nan()) { f64::NAN } else { sigmoid(self.log_odds(row)) }
+        if self.judges(row) { sigmoid(self.log_odds(row)) } else { f64::NAN }
+    }
+
+    /// The families that it stacks, if it does.
+    pub fn stack(&self) -> Option<&Stack> {
+        match self {
+            Model::Stack(stack) => Some(stack),
+            _ => None,
+        }
     }
 }
 
@@ -161,6 +215,10 @@ impl Predict for Model {
 
     fn contributions(&self, row: &[f64], baseline: &[f64]) -> Vec<f64> {
         self.predictor().contributions(row, baseline)
+    }
+
+    fn judges(&self, row: &[f64]) -> bool {
+        self.predictor().judges(row)
     }
 
     fn fault(&self, n_features: usize) -> Option<String> {

@@ -148,7 +148,7 @@ pub(crate) mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::{LearnSettings, Learner, Model};
+    use crate::{LearnSettings, Learner, Model, TrainingRows};
 
     /// Rows of ten features of noise; the label is whether the first lies in a band, which no plane separates.
     pub(crate) fn banded(n: usize, seed: u64) -> (Array2<f64>, Vec<bool>) {
@@ -210,7 +210,8 @@ pub(crate) mod tests {
         // interactions, so that the order in which features join matters
         let labels: Vec<bool> =
             x.outer_iter().map(|row| (row[0] - 0.5) * (row[1] - 0.5) + 0.2 * row[2] > 0.1).collect();
-        let model = Learner::Boosted.fit(x.view(), &labels, LearnSettings { l2: 1.0, seed: 0 }).unwrap();
+        let model =
+            Learner::Boosted.fit(&TrainingRows::plain(x.clone(), &labels), LearnSettings { l2: 1.0, seed: 0 }).unwrap();
         let trees = model.trees().unwrap();
         let baseline = vec![0.5; 5];
         for row in x.outer_iter().take(10) {

@@ -11,13 +11,15 @@ use crate::{
     grid::{Grid, number, rate, with_interval},
     names::{common_scorer, short},
 };
-use veridiff_detector::{Fit, Model, Regression, Trees};
+use veridiff_detector::{Fit, Model, Predict, Regression, Stack, Trees};
 
 /// A fitted detector: its coefficients, and how well it does in and out of sample.
 pub fn fit_page(fit: &Fit, format: TableFormat) -> String {
-    let grid = match fit.detector.trees() {
-        None => weight_grid(fit),
-        Some(trees) => gain_grid(fit, trees),
+    let model = fit.detector.model();
+    let grid = match (model.trees(), model.stack()) {
+        (Some(trees), _) => gain_grid(fit, trees),
+        (None, Some(stack)) => member_grid(fit, stack),
+        (None, None) => weight_grid(fit),
     };
     match format {
         TableFormat::Json => json(fit),
@@ -45,8 +47,30 @@ fn fit_csv(fit: &Fit) -> String {
         scale: Number,
         gain: Number,
     }
+    #[derive(Serialize)]
+    struct Part<'a> {
+        member: Name<'a>,
+        learner: &'static str,
+        features: usize,
+        auc: Number,
+        auc_without: Number,
+        weight: Number,
+    }
     let mut csv = CsvText::new();
-    let coefficients = &fit.detector.regression().coefficients;
+    if let Some(stack) = fit.detector.model().stack() {
+        for (member, weight) in stack.of.iter().zip(&stack.over.coefficients) {
+            csv.push_fields(&Part {
+                member: Name(&member.family),
+                learner: member.model.learner().name(),
+                features: member.columns.len(),
+                auc: Number(member.auc),
+                auc_without: Number(member.auc_without),
+                weight: Number(Some(*weight)),
+            });
+        }
+        return csv.finish();
+    }
+    let coefficients = fit.detector.regression().map_or(&[][..], |regression| &regression.coefficients);
     for (index, (feature, coefficient)) in fit.detector.features.iter().zip(coefficients).enumerate() {
         let (name, [mean, scale]) =
             (Name(&feature.name), [feature.mean, feature.scale].map(|value| Number(Some(value))));
@@ -82,12 +106,31 @@ fn gain_grid(fit: &Fit, trees: &Trees) -> Grid {
     grid
 }
 
+/// What a stack makes of each family.
+fn member_grid(fit: &Fit, stack: &Stack) -> Grid {
+    let title = format!("Detector {}; {}", fit.detector.id(), describe::learner(fit.detector.learner()));
+    let mut grid = Grid::new(title, &["family", "learner", "features", "AUC", "without it", "weight"]);
+    for (member, weight) in stack.of.iter().zip(&stack.over.coefficients) {
+        grid.push(vec![
+            member.family.clone(),
+            member.model.learner().name().to_owned(),
+            member.columns.len().to_string(),
+            rate(member.auc),
+            rate(member.auc_without),
+            format!("{weight:+.4}"),
+        ]);
+    }
+    let n_features = fit.detector.features.len().to_string();
+    grid.push(vec!["(all)".into(), String::new(), n_features, rate(stack.auc), String::new(), String::new()]);
+    grid
+}
+
 /// What a regression makes of each feature.
 fn weight_grid(fit: &Fit) -> Grid {
     let detector = &fit.detector;
     let (title, scorer) = fit_title(fit);
     let mut grid = Grid::new(title, &["feature", "mean", "sd", "coefficient", "odds ratio per sd"]);
-    let regression = detector.regression();
+    let Some(regression) = detector.regression() else { return grid };
     for (feature, coefficient) in detector.features.iter().zip(&regression.coefficients) {
         grid.push(vec![
             short(&feature.name, scorer).to_owned(),
