@@ -239,10 +239,12 @@ fn sets_of_features_are_compared_on_the_same_folds() {
 #[test]
 fn a_choice_among_noise_flatters_itself_in_sample_only() {
     // 30 features of noise on 240 rows: AIC keeps about one in six
-    let mut rows = rows(0.0, false, 3);
+    let plain = rows(0.0, false, 3);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
-    rows.features = Array2::from_shape_simple_fn((rows.len(), 30), || rng.random::<f64>());
-    rows.feature_names = (0..30).map(|j| format!("f{j}@m")).collect();
+    let features = Array2::from_shape_simple_fn((plain.len(), 30), || rng.random::<f64>());
+    let names = (0..30).map(|j| format!("f{j}@m")).collect();
+    let rows =
+        LabelledRows { generators: plain.generators, ..LabelledRows::new(names, features, plain.labels, plain.groups) };
     let got = evaluate_stepwise(&rows, StepDirection::Both, SETTINGS).unwrap();
     assert!(got.choice.selected.len() >= 2 && got.choice.selected.len() < 15, "{:?}", got.choice.selected);
     assert!(got.overall.in_sample.unwrap().auc.unwrap() > 0.6, "{:?}", got.overall);
