@@ -1,6 +1,6 @@
 //! `veridiff check`: is a text supported by its change? A gate for review bots and commit hooks.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, path::PathBuf};
 
 use anyhow::Context;
 use clap::Args as _;
