@@ -59,14 +59,13 @@ pub const KEYS: &[Key] = &[
 const NOT_FOR_HOOK: [&str; 2] = ["detector", "fail-on"];
 
 /// Verbs whose options of the same name mean something else: the default for them is not a team's to choose.
-const LEFT_ALONE: [(&str, &str); 7] = [
+const LEFT_ALONE: [(&str, &str); 6] = [
     ("doctor", "model"),
     ("demo", "model"),
     ("eval", "format"),
     ("eval", "detector"),
     ("agree", "format"),
     ("prevalence", "format"),
-    ("explain", "detector"),
 ];
 
 /// Why a file cannot be used.
