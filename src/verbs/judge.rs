@@ -40,8 +40,17 @@ use veridiff_judge::{
 use veridiff_table::Table;
 use veridiff_text::sample::Sample;
 
+/// What `judge` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL --dry-run   # what would it take?
+  veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL -o judged.parquet
+  veridiff judge --input samples.jsonl --backend replay:judged.parquet.replies.jsonl -o again.parquet   # without a socket
+  veridiff judge --backend openai:http://localhost:8080/v1#MODEL --probe                           # what can the server do?";
+
 /// Arguments of `veridiff judge`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Samples, one JSON object a line; `-` reads stdin
     #[arg(long, value_name = "FILE", required_unless_present = "probe")]

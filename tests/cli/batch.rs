@@ -353,6 +353,9 @@ fn a_reader_that_leaves_ends_the_run() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{stderr}");
         // what may come before is how long it would have taken
-        assert!(stderr.lines().last().is_some_and(|line| line.starts_with("1 rows")), "{stderr}");
+        let told = stderr.lines().last().unwrap_or_default();
+        let n_rows: usize = told.split_once(" rows").and_then(|(n, _)| n.parse().ok()).expect(&stderr);
+        // one, or some more where this process was not given the time to close its end before the first came
+        assert!(n_rows < 400, "{stderr}");
     }
 }

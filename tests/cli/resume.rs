@@ -171,7 +171,8 @@ fn what_is_in_a_table_stays_as_it_is() {
     let now = (desk.read("t.csv"), desk.read("t.csv.meta.json"), desk.read("t.csv.journal.jsonl"));
     assert!(now == before, "table and journal are as they were");
     // what fails before it has a row leaves no journal in the way
-    desk.run_line("score --input in.jsonl --model shape --output new.csv").refused(&["has shape [16, 64]"]);
+    desk.run_line("score --input in.jsonl --features uncertainty --model shape --output new.csv")
+        .refused(&["has shape [16, 64]"]);
     assert!(!desk.path("new.csv.journal.jsonl").exists());
 }
 
