@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What --dtype bf16 does to the features, against f32.
 
-    veridiff score --input SAMPLES.jsonl --output f32.parquet
-    veridiff score --input SAMPLES.jsonl --output bf16.parquet --dtype bf16
+    veridiff score --input SAMPLES.jsonl --preset paper --output f32.parquet
+    veridiff score --input SAMPLES.jsonl --preset paper --output bf16.parquet --dtype bf16
     .venv/bin/python benches/precision.py f32.parquet bf16.parquet [--gguf MODEL.gguf --data SAMPLES.jsonl --n 20]
 
 Two tables of the same rows (.parquet, .csv or .jsonl): for every feature the median and the 95th percentile of the

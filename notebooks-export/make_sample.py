@@ -5,7 +5,7 @@
 
 Needs the packages of requirements.txt. sample.csv is the feature table of the bundled examples:
 
-    veridiff score --input examples/demo.jsonl --output notebooks-export/sample.csv
+    veridiff score --input examples/demo.jsonl --preset paper --output notebooks-export/sample.csv
 """
 
 import subprocess

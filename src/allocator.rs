@@ -37,14 +37,12 @@ fn is_bounded(arguments: &ArgMatches) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::{PURGE_DELAY, purge_delay_ms};
-    use crate::verbs::Cli;
+    use crate::verbs::command;
 
     #[test]
     fn under_a_bound_freed_memory_is_returned_at_once() {
-        let delay = |line: &str| purge_delay_ms(&Cli::command().try_get_matches_from(line.split(' ')).unwrap());
+        let delay = |line: &str| purge_delay_ms(&command().try_get_matches_from(line.split(' ')).unwrap());
         let bounded =
             ["score --input - --max-memory 2GB", "score --input - --max-memory=2GB", "doctor --max-memory 1GB"];
         assert_eq!(bounded.map(|line| delay(&format!("veridiff {line}"))), [0; 3]);
@@ -77,7 +75,7 @@ mod tests {
         // SAFETY: the allocator reads a number in a table of its own.
         assert_eq!(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) }, 4321);
         // the environment counts before the arguments
-        super::keep_freed_memory(&Cli::command().get_matches_from(["veridiff", "models", "list"]));
+        super::keep_freed_memory(&command().get_matches_from(["veridiff", "models", "list"]));
         // SAFETY: as above.
         assert_eq!(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) }, 4321);
     }
@@ -90,7 +88,7 @@ mod tests {
             return again("the_delay_can_be_set_when_memory_was_freed_already", NAME);
         }
         drop(vec![1u8; 64 << 20]);
-        let arguments = Cli::command().get_matches_from(["veridiff", "doctor", "--max-memory", "1GB"]);
+        let arguments = command().get_matches_from(["veridiff", "doctor", "--max-memory", "1GB"]);
         super::keep_freed_memory(&arguments);
         // SAFETY: the allocator reads a number in a table of its own.
         assert_eq!(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) }, 0);

@@ -2,6 +2,8 @@
 
 mod allocator;
 mod args;
+mod config;
+mod interrupt;
 #[cfg(test)]
 mod options;
 mod progress;

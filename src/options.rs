@@ -2,9 +2,12 @@
 
 use std::{fs, path::Path};
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
-use crate::verbs::Cli;
+use crate::{
+    config::{HOOK, KEYS},
+    verbs::command,
+};
 
 /// Letters of a line, after which the page is wrapped.
 const WIDTH: usize = 120;
@@ -14,7 +17,7 @@ const BLESS: &str = "VERIDIFF_BLESS";
 
 /// The page.
 fn page() -> String {
-    let mut program = Cli::command();
+    let mut program = command();
     program.build();
     let verbs: Vec<&Command> = verbs(&program).collect();
     let mut page = format!(
@@ -74,8 +77,15 @@ fn section(command: &Command, is_of_section: impl Fn(&Arg) -> bool) -> String {
             page += &item(arg);
         }
     }
-    if let Some(end) = command.get_after_help() {
-        page += &format!("\n{}\n", wrapped(&escaped(&end.to_string()), ""));
+    // examples are lines, and what stands behind a blank line is prose
+    for part in command.get_after_help().map(ToString::to_string).iter().flat_map(|end| end.split("\n\n")) {
+        page += &match part.strip_prefix("Examples:\n") {
+            Some(examples) => {
+                let lines: Vec<&str> = examples.lines().map(|line| line.trim_start()).collect();
+                format!("\n```text\n{}\n```\n", lines.join("\n"))
+            }
+            None => format!("\n{}\n", wrapped(&escaped(part), "")),
+        };
     }
     page
 }
@@ -136,22 +146,100 @@ fn wrapped(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
-#[test]
-fn the_page_of_options_is_that_of_the_program() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/options.md");
-    let page = page();
+/// What `docs/config.md` says of every key, between the marks.
+fn keys() -> String {
+    let mut program = command();
+    program.build();
+    let check = program.find_subcommand("check").expect("a verb of the program");
+    let mut page = "| key | in `[hook]` too | what it sets |\n|---|---|---|\n".to_owned();
+    for key in KEYS {
+        let arg = check.get_arguments().find(|arg| arg.get_long() == Some(key.name)).expect("a test compares the keys");
+        let of_hook = if key.is_of_hook { "yes" } else { "" };
+        let takes = match arg.get_action() {
+            action if !action.takes_values() => "; true or false".to_owned(),
+            clap::ArgAction::Append => "; a list, or one".to_owned(),
+            _ => String::new(),
+        };
+        let help = escaped(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        page += &format!("| `{}` | {of_hook} | {help}{takes} |\n", key.name);
+    }
+    page
+}
+
+/// Compares a page, or what stands in it between `<!-- keys -->` marks, with what it is now; or writes it anew.
+fn is_written(file: &str, now: &str, marks: Option<&str>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let now = match marks {
+        None => now.to_owned(),
+        Some(mark) => {
+            let parts: Vec<&str> = written.split(mark).collect();
+            assert_eq!(parts.len(), 3, "{file} has the mark `{mark}` twice");
+            format!("{}{mark}\n{now}{mark}{}", parts[0], parts[2])
+        }
+    };
     if std::env::var_os(BLESS).is_some() {
-        fs::write(&path, page).unwrap();
+        fs::write(&path, now).unwrap();
         return;
     }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    let differs = written.lines().zip(page.lines()).position(|(written, now)| written != now);
+    let differs = written.lines().zip(now.lines()).position(|(written, now)| written != now);
     assert!(
-        written == page,
-        "docs/options.md is not what the options are now (from line {}); run `{BLESS}=1 cargo test --release --bin \
-         veridiff options` and commit it",
-        differs.unwrap_or(written.lines().count().min(page.lines().count())) + 1
+        written == now,
+        "{file} is not what the options are now (from line {}); run `{BLESS}=1 cargo test --release --bin veridiff options` \
+         and commit it",
+        differs.unwrap_or(written.lines().count().min(now.lines().count())) + 1
     );
+}
+
+#[test]
+fn the_page_of_options_is_that_of_the_program() {
+    is_written("docs/options.md", &page(), None);
+}
+
+#[test]
+fn the_page_of_the_configuration_has_every_key() {
+    is_written("docs/config.md", &keys(), Some("<!-- keys -->"));
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/config.md")).unwrap();
+    assert!(page.contains(&format!("[{HOOK}]")));
+}
+
+/// The words of a line as a shell has them: in quotes, and without what stands behind a `#`.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, ' ') => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[test]
+fn every_example_of_every_help_is_a_line_that_the_program_takes() {
+    let mut program = command();
+    program.build();
+    let mut n = 0;
+    for verb in verbs(&program).chain([&program]) {
+        let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(verb.has_subcommands() || help.contains("veridiff"), "{} has examples", verb.get_name());
+        for line in help.lines().filter(|line| line.starts_with("  ")) {
+            let words = shell_words(line.rsplit(" | ").next().unwrap_or(line));
+            let words = words.iter().skip_while(|word| *word != "veridiff").take_while(|word| *word != ">");
+            if let Err(error) = command().try_get_matches_from(words) {
+                panic!("{line}\n{error}");
+            }
+            n += 1;
+        }
+    }
+    assert!(n > 20, "{n} examples");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use tracing::{Event, Level, Metadata, Subscriber, field, level_filters::LevelFil
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use veridiff_text::{hint::Hint, printable::printable};
 
+use crate::progress::beside_bars;
+
 /// Whether the person asked for nothing but the error that ends the run.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -142,8 +144,10 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
     let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
     usage.or_else(|| {
         first!(
+            crate::config::ConfigError,
             veridiff_core::Error,
             veridiff_core::annotation::AnnotationError,
+            veridiff_core::run::references::ReferenceError,
             veridiff_core::tokens::TokensError,
             veridiff_corpus::CorpusError,
             veridiff_detector::DetectorError,
@@ -151,6 +155,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_engine::ModelError,
             veridiff_engine::plan::PlanError,
             veridiff_git::GitError,
+            veridiff_judge::failure::JudgeError,
             veridiff_report::pages::ReportError,
             veridiff_table::TableError,
             veridiff_text::diff::DiffError,
@@ -176,7 +181,7 @@ pub fn note(text: &str) {
 /// Writes lines to stderr. Messages quote files, which must not drive the terminal.
 #[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
 fn to_stderr(text: &str) {
-    text.split('\n').for_each(|line| eprintln!("{}", printable(line)));
+    beside_bars(|| text.split('\n').for_each(|line| eprintln!("{}", printable(line))));
 }
 
 /// Whether stdout takes colours. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.

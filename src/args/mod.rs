@@ -6,7 +6,14 @@ pub mod references;
 pub mod repository;
 pub mod rows;
 pub mod rules;
+pub mod samples;
 pub mod scoring;
+pub mod subject;
+
+/// The heading of options about how texts are judged.
+pub const JUDGING: &str = "Judging";
+/// The heading of options about what is written.
+pub const OUTPUT: &str = "Output";
 
 /// Reads a choice by one of its `names`, which help and errors list.
 pub fn choice<T>(names: &'static [&'static str]) -> impl clap::builder::TypedValueParser<Value = T>

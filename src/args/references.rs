@@ -8,29 +8,31 @@ use veridiff_core::{
 use super::choice;
 use crate::terminal::UsageError;
 
+/// The heading of these options.
+const REFERENCES: &str = "Similarity and references";
+
 /// Encoders, classifiers and BLEU.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Similarity and references")]
 pub struct ReferenceArgs {
     /// Embedding model that compares text and diff; named as for --model, repeatable
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "MODEL")]
     encoder: Vec<String>,
     /// How an encoder's states become one vector: first, mean, mean-no-special, pooler or projection; ENCODER=POOLING is
     /// for one of them [default: the model's own]
-    #[arg(long, value_name = "POOLING")]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "POOLING")]
     pooling: Vec<PoolingChoice>,
     /// Classifier that says whether the reference entails the text; named as for --model, repeatable
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "MODEL")]
     classifier: Vec<String>,
     /// Which of a classifier's numbers [default: probability]
-    #[arg(long, value_name = "SCORE", value_parser = choice::<EntailmentScore>(EntailmentScore::NAMES))]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "SCORE", value_parser = choice::<EntailmentScore>(EntailmentScore::NAMES))]
     entailment: Option<EntailmentScore>,
     /// BLEU-4 variant: codereviewer, sacrebleu or nltk; settings follow after colons [default: codereviewer]
-    #[arg(long, value_name = "VARIANT")]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "VARIANT")]
     bleu: Option<Bleu>,
     /// Texts that go through an encoder or classifier together; more than 1 is faster on a GPU and agrees within 1e-5,
     /// not to the byte
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     encoder_batch: u16,
 }
 

@@ -13,12 +13,12 @@ use veridiff_text::chain::one_line;
 /// Arguments that name a repository and a tree of it.
 #[derive(Debug, clap::Args)]
 pub struct RepositoryArgs {
-    /// The repository of the commit or of the diff: what a text names and its whole tree knows is not absent [default: with --commit
-    /// and --rev, the one here]
-    #[arg(long, value_name = "DIR")]
+    /// The repository of the commits or of the diff: what a text names and its whole tree knows is not absent [default: for commits and
+    /// with --rev, the one here]
+    #[arg(long, value_name = "DIR", help_heading = "Input", hide_short_help = true)]
     repo: Option<PathBuf>,
-    /// The tree that the diff belongs to, before or after it [default: with --repo, HEAD; with --commit, both sides of it]
-    #[arg(long, value_name = "REV", conflicts_with = "commit")]
+    /// The tree that the diff belongs to, before or after it [default: with --repo, HEAD; for a commit, both sides of it]
+    #[arg(long, value_name = "REV", conflicts_with = "commit", help_heading = "Input", hide_short_help = true)]
     rev: Option<String>,
 }
 
@@ -37,11 +37,21 @@ impl RepositoryArgs {
                 let commit = Repository::discover(self.dir())?.commit(revision)?;
                 vec![commit.after()?, commit.before()?]
             }
-            (None, rev, _) => vec![Repository::discover(self.dir())?.snapshot(rev.as_deref().unwrap_or("HEAD"))?],
+            (None, Some(rev), _) => return self.at(rev),
+            (None, None, Some(_)) => return self.at("HEAD"),
         };
-        let sides = sides.into_iter().map(|snapshot| Side { snapshot, names: OnceLock::new() }).collect();
-        Ok(Some(SharedTree(Arc::new(Sides(sides)))))
+        Ok(Some(shared(sides)))
     }
+
+    /// The tree of one revision.
+    pub fn at(&self, rev: &str) -> anyhow::Result<Option<SharedTree>> {
+        Ok(Some(shared(vec![Repository::discover(self.dir())?.snapshot(rev)?])))
+    }
+}
+
+fn shared(sides: Vec<Snapshot>) -> SharedTree {
+    let sides = sides.into_iter().map(|snapshot| Side { snapshot, names: OnceLock::new() }).collect();
+    SharedTree(Arc::new(Sides(sides)))
 }
 
 /// Trees of which one is enough to have a name; a later one is read only for what the earlier ones lack.

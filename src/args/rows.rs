@@ -26,24 +26,29 @@ pub struct RowArgs {
     pub clauses: Vec<String>,
 }
 
+/// The heading of options about how figures are made.
+const FIGURES: &str = "How figures are made";
+
 /// How figures are made.
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
     /// What is made of the features together: logistic (regression), boosted (trees), forest (extremely randomised trees)
     /// or stack (families, each by a learner of its own)
-    #[arg(long, value_name = "LEARNER", value_parser = choice::<Learner>(Learner::NAMES), default_value_t)]
+    #[arg(long, value_name = "LEARNER", value_parser = choice::<Learner>(Learner::NAMES), default_value_t,
+          help_heading = FIGURES)]
     pub learner: Learner,
     /// L2 penalty: half of it times the squared coefficients (standardised features) is added to the summed log-loss
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_L2, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_L2, allow_negative_numbers = true,
+          help_heading = FIGURES, hide_short_help = true)]
     pub l2: f64,
     /// Cross-validation folds; a group (diff) is never split
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = FIGURES, hide_short_help = true)]
     pub folds: usize,
     /// Resamples of the bootstrap intervals; 0 makes none
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = FIGURES, hide_short_help = true)]
     pub bootstrap: usize,
     /// Seed of the folds and the bootstrap
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = FIGURES, hide_short_help = true)]
     pub seed: u64,
 }
 

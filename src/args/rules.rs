@@ -2,18 +2,20 @@
 
 use std::str::FromStr;
 
+use super::JUDGING;
 use crate::terminal::UsageError;
 use veridiff_core::{finding::Finding, verdict::Verdict};
 use veridiff_facts::rules::{Choice, RULES, Ruling, is_called};
+use veridiff_text::choice::did_you_mean;
 
 /// Options that choose rules.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RuleArgs {
     /// Ask only these rules of the change: codes (VD003), beginnings of codes or names (direction), with commas
-    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = JUDGING, hide_short_help = true)]
     select: Vec<String>,
     /// Leave these rules out
-    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = JUDGING, hide_short_help = true)]
     ignore: Vec<String>,
 }
 
@@ -34,11 +36,14 @@ pub enum FailOn {
     Rules(Vec<String>),
 }
 
+/// The verdicts that can fail.
+const VERDICTS: [Verdict; 3] = [Verdict::Contradicted, Verdict::Unsupported, Verdict::Abstain];
+
 impl FromStr for FailOn {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        for verdict in [Verdict::Contradicted, Verdict::Unsupported, Verdict::Abstain] {
+        for verdict in VERDICTS {
             if text == verdict.name() {
                 return Ok(FailOn::Verdict(verdict));
             }
@@ -46,10 +51,15 @@ impl FromStr for FailOn {
         let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
         match names.iter().find(|name| !RULES.iter().any(|rule| is_called(rule, name))) {
             None => Ok(FailOn::Rules(names)),
-            Some(name) => Err(format!(
-                "`{name}` is neither a verdict (contradicted, unsupported, abstain) nor a rule ({})",
-                RULES.iter().map(|rule| rule.code).collect::<Vec<_>>().join(", ")
-            )),
+            Some(name) => {
+                let known = VERDICTS.iter().map(|verdict| verdict.name());
+                let known = known.chain(RULES.iter().flat_map(|rule| [rule.code, rule.name]));
+                let guess = did_you_mean(name, known).map_or(String::new(), |guess| format!("; {guess}"));
+                Err(format!(
+                    "`{name}` is neither a verdict (contradicted, unsupported, abstain) nor a rule ({}){guess}",
+                    RULES.iter().map(|rule| rule.code).collect::<Vec<_>>().join(", ")
+                ))
+            }
         }
     }
 }

@@ -93,8 +93,15 @@ fn listed(notes: &[String]) -> Vec<String> {
     first
 }
 
+/// What `agree` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff agree ann.jsonl bob.jsonl
+  veridiff agree ann.jsonl bob.jsonl --settled both.jsonl --input samples.jsonl -o labelled.jsonl";
+
 /// Arguments of `veridiff agree`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     files: FileArgs,
@@ -197,11 +204,9 @@ fn write_samples(samples: &[Sample], path: &Path) -> anyhow::Result<()> {
 }
 
 fn tell(count: &LabelCount, n_written: usize, output: &Path) {
-    note(&format!(
-        "{} samples labelled, {n_written} written to `{}`",
-        count.labelled + count.type_disputed,
-        output.display()
-    ));
+    let n = count.labelled + count.type_disputed;
+    let samples = if n == 1 { "sample" } else { "samples" };
+    note(&format!("{n} {samples} labelled, {n_written} written to `{}`", output.display()));
     for (n, what) in [
         (count.type_disputed, "of them have no type: the annotators differ on it"),
         (count.unsure, "are unsure and have no label"),

@@ -21,8 +21,18 @@ use veridiff_core::annotation::{
 use veridiff_report::annotation::{Earlier, definitions, question_lines, sample_page};
 use veridiff_text::sample::{Renamed, Sample};
 
+/// The heading of options about which samples are drawn.
+const DRAW: &str = "Which samples";
+
+/// What `annotate` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff annotate --input samples.jsonl -o ann.jsonl --annotator ann --by generator    # run it again to go on
+  veridiff annotate --input samples.jsonl -o both.jsonl --annotator both --resolve ann.jsonl bob.jsonl";
+
 /// Arguments of `veridiff annotate`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Samples, one JSON object a line
     #[arg(long, value_name = "FILE")]
@@ -34,29 +44,29 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     annotator: String,
     /// Draw as many samples as a share needs to be known within the margin with this confidence, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, allow_negative_numbers = true, help_heading = DRAW, hide_short_help = true)]
     confidence: f64,
     /// The margin of error, either way, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true, help_heading = DRAW, hide_short_help = true)]
     margin: f64,
     /// Draw this many samples instead
     #[arg(long, value_name = "N", conflicts_with_all = ["confidence", "margin"],
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = DRAW)]
     size: Option<u64>,
     /// Take every sample
-    #[arg(long, conflicts_with_all = ["confidence", "margin", "size"])]
+    #[arg(long, conflicts_with_all = ["confidence", "margin", "size"], help_heading = DRAW)]
     all: bool,
     /// Spread the draw over this key's values in proportion, and over the same diffs where they have the same
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = DRAW)]
     by: Option<String>,
     /// With --by: draw that many for each value, as the core paper does, and not for all together
-    #[arg(long, requires = "by")]
+    #[arg(long, requires = "by", help_heading = DRAW, hide_short_help = true)]
     each: bool,
     /// Seed of the draw: the same input and options give every annotator the same samples in the same order
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = DRAW, hide_short_help = true)]
     seed: u64,
     /// Which round; a later one goes on in the order of the draw where one of the same size before it ended
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = DRAW, hide_short_help = true)]
     round: u32,
     /// Instead of a draw, the samples on which these annotators differ, with their answers, to settle them together
     #[arg(long, value_name = "FILE", num_args = 2..,

@@ -1,12 +1,16 @@
 //! `veridiff completions`: a completion script for a shell.
 
-use clap::CommandFactory;
-
-use super::{Cli, Exit};
+use super::{Exit, command};
 use crate::terminal::print;
+
+/// What `completions` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff completions bash > ~/.local/share/bash-completion/completions/veridiff";
 
 /// Arguments of `veridiff completions`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The shell
     shell: clap_complete::Shell,
@@ -15,7 +19,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "veridiff", &mut script);
+    clap_complete::generate(args.shell, &mut command(), "veridiff", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

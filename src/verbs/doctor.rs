@@ -1,9 +1,9 @@
-//! `veridiff doctor`: loads a model and checks that its gradients are gradients.
+//! `veridiff doctor`: what works on this machine; with a model, whether its gradients are gradients.
 
 use candle_core::DType;
 use serde_json::json;
 
-use super::Exit;
+use super::{Exit, health};
 use crate::{
     args::scoring::ModelArgs,
     terminal::{note, print},
@@ -14,8 +14,15 @@ use veridiff_engine::{
     plan::{Footprint, Lengths, Limits, Plan, PlanError, size},
 };
 
+/// What `doctor` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff doctor                                    # version, processor, cache, python, seconds a comment takes
+  veridiff doctor --model smollm2-135m --dtype bf16  # one model: memory, and gradients against differences";
+
 /// Arguments of `veridiff doctor`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -84,6 +91,10 @@ impl Memory {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    if args.model.model.is_empty() {
+        args.model.start_threads()?;
+        return health::run(args.json);
+    }
     let mut ok = true;
     let mut models = args.model.options()?;
     let found = models.files()?;

@@ -10,6 +10,7 @@ use anyhow::Context;
 use super::{Exit, notebook};
 use crate::{
     args::{
+        OUTPUT,
         change::detector_called,
         choice,
         rows::{FigureArgs, RowArgs},
@@ -33,8 +34,19 @@ use veridiff_report::{
 };
 use veridiff_table::Table;
 
+/// The heading of options that ask for more tables.
+const ANALYSES: &str = "Analyses";
+
+/// What `eval` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff eval --input table.parquet
+  veridiff eval --input table.parquet --detector review
+  veridiff eval --input table.parquet -o report    # report/index.html, figures, tables";
+
 /// Arguments of `veridiff eval`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     rows: RowArgs,
@@ -45,51 +57,54 @@ pub struct Args {
     #[command(flatten)]
     figures: FigureArgs,
     /// Figures by the values of these columns too, such as `language` or `label_type`
-    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', help_heading = ANALYSES)]
     by: Vec<String>,
     /// Compare sets of features on the same folds, each pair by a paired test: those named (repeatable), or all,
     /// reference-based, reference-free and every family
     #[arg(long, value_name = "NAME=FEATURE,…", num_args = 0..=1, default_missing_value = "",
-          conflicts_with = "detector")]
+          conflicts_with = "detector", help_heading = ANALYSES)]
     compare: Vec<String>,
     /// Fit all features without a penalty: coefficients with standard errors, p-values and variance inflation
-    #[arg(long)]
+    #[arg(long, help_heading = ANALYSES, hide_short_help = true)]
     coefficients: bool,
     /// Choose features by steps that lower Akaike's criterion, on all rows and within each training fold
     #[arg(long, value_name = "DIRECTION", num_args = 0..=1, default_missing_value = "both",
-          value_parser = choice::<StepDirection>(StepDirection::NAMES), conflicts_with = "detector")]
+          value_parser = choice::<StepDirection>(StepDirection::NAMES), conflicts_with = "detector",
+          help_heading = ANALYSES, hide_short_help = true)]
     stepwise: Option<StepDirection>,
     /// How far the rows that these features rank highest are the same; without names the best three, of several families
-    #[arg(long, value_name = "FEATURE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "FEATURE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "",
+          help_heading = ANALYSES, hide_short_help = true)]
     overlap: Option<Vec<String>>,
     /// Share of the rows that counts as ranked highest in an overlap [default: 0.25]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", help_heading = ANALYSES, hide_short_help = true)]
     top: Option<f64>,
     /// The joint distribution of two features
-    #[arg(long, value_name = "X,Y", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y", value_delimiter = ',', help_heading = ANALYSES, hide_short_help = true)]
     joint: Vec<String>,
     /// Draw the folds N times, with seeds from `--seed` on, and give means over the draws; of the sets of `--compare` too
-    #[arg(long, value_name = "N", conflicts_with = "detector")]
+    #[arg(long, value_name = "N", conflicts_with = "detector", help_heading = ANALYSES, hide_short_help = true)]
     repeats: Option<NonZeroUsize>,
     /// Leave each family of features out, and take each alone, on the same folds, drawn 10 times unless `--repeats` says
     /// otherwise
-    #[arg(long, conflicts_with = "detector")]
+    #[arg(long, conflicts_with = "detector", help_heading = ANALYSES, hide_short_help = true)]
     ablate: bool,
     /// Train on the rows with one value of a column, such as `language`, and test on those with another
-    #[arg(long, value_name = "COLUMN", conflicts_with = "detector")]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "detector", help_heading = ANALYSES, hide_short_help = true)]
     transfer: Option<String>,
     /// How the tables are printed
-    #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text)]
+    #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text,
+          help_heading = OUTPUT)]
     format: TableFormat,
     /// The same as `--format json`
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT, hide_short_help = true)]
     json: bool,
     /// Write the whole report to this folder too: index.html, figures (SVG, PNG), tables (Markdown, CSV, LaTeX, JSON).
     /// Everything above that it needs is turned on, with these defaults where no choice is made
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Write a Jupyter notebook (.ipynb) that draws every table and figure anew, and beside it the predictions it reads
-    #[arg(long, value_name = "FILE", conflicts_with = "detector")]
+    #[arg(long, value_name = "FILE", conflicts_with = "detector", help_heading = OUTPUT)]
     notebook: Option<PathBuf>,
 }
 

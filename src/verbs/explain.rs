@@ -13,18 +13,24 @@ use crate::{
     args::{
         change::{change_in, commit, detector_called, is_stdin, read, samples_of},
         choice,
+        repository::RepositoryArgs,
         scoring::{ModelArgs, SettingArgs},
     },
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    families::catalogue::FeatureSet,
-    run::{source::ColumnSource, sources::ScorerSource},
+    families::catalogue::{CATALOGUE, FeatureSet},
+    gate::SharedTree,
+    run::{
+        source::ColumnSource,
+        sources::{PlainFeatures, ScorerSource},
+    },
     scorer::Scorer,
     settings::Settings,
 };
-use veridiff_detector::Detector;
-use veridiff_report::explain::{Colours, Explanation, Screen, html_page, terminal_page};
+use veridiff_detector::{Detector, shipped};
+use veridiff_facts::change::Tree;
+use veridiff_report::explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};
 use veridiff_text::{
     chain::one_line,
@@ -34,8 +40,16 @@ use veridiff_text::{
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
 
+/// What `explain` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff explain --commit HEAD --html page.html
+  veridiff explain --diff fetch.diff --text comment.txt --phrase 'never closed'
+  veridiff explain --input samples.jsonl --id a --detector review";
+
 /// Arguments of `veridiff explain`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The change: a file with a unified diff or one hunk; `-` reads stdin
     #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]
@@ -61,10 +75,15 @@ pub struct Args {
     /// Show what these words of the text rest on, where they first occur
     #[arg(long, value_name = "TEXT")]
     phrase: Option<String>,
-    /// A detector, a file that `fit` wrote or one that ships with the program: its verdict, what each feature adds to it, where
-    /// each falls among its training rows
+    /// A detector, a file that `fit` wrote or one that ships with the program, or `none` for the facts alone [default: the shipped one
+    /// for the task, unless --model names another model]
     #[arg(long, value_name = "FILE|NAME")]
     detector: Option<String>,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+    /// In the terminal, show what the model read too: surprise and attribution of every token, and the features; slower
+    #[arg(long)]
+    full: bool,
     /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -107,13 +126,14 @@ impl FromStr for TokenRange {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(FeatureSet::default())? };
     let mut sample = args.sample()?;
     if let Some(task) = args.task {
         sample.task = task;
     }
     // whatever can be wrong with files shows before the model runs
-    let detector = args.detector.as_deref().map(detector_called).transpose()?;
+    let detector = args.detector(sample.task)?;
+    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(args.features()?)? };
+    let tree = args.repository.tree(args.commit.as_deref())?;
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let models = args.model.options()?;
@@ -121,7 +141,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     drop(models);
     // the first is explained; the others give the features that a detector needs of them
     let first = scorers.remove(0).scorer()?;
-    let mut explanation = explain(&first, &sample, &settings)?;
+    let mut explanation = explain(&first, &sample, &settings, tree.as_ref())?;
     drop(first);
     for mut other in scorers {
         let provenance = other.provenance();
@@ -134,8 +154,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
         explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;
     }
-    if let Some(detector) = &detector {
-        judge(&mut explanation, detector)?;
+    match &detector {
+        Asked::Named(detector) => judge(&mut explanation, detector)?,
+        Asked::Shipped(detector) if detector.check_provenance(&explanation.settings, &CATALOGUE).is_ok() => {
+            judge(&mut explanation, detector)?;
+        }
+        Asked::Shipped(_) => {
+            explanation
+                .notes
+                .push("no detector was asked: the one that ships is for other settings than these".to_owned());
+        }
+        Asked::Nobody => {}
     }
     if let Some(tokens) = args.chosen(&explanation)? {
         explanation.choose(tokens);
@@ -146,22 +175,39 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.json {
         print(&format!("{}\n", serde_json::to_string(&explanation)?))?;
     } else if args.html.is_none() {
-        print(&terminal_page(&explanation, screen(args.width)))?;
+        let detail = if args.full { Detail::Full } else { Detail::Brief };
+        print(&terminal_page(&explanation, screen(args.width), detail))?;
     }
     Ok(Exit::Done)
 }
 
+/// A detector, and who chose it.
+enum Asked {
+    /// The user.
+    Named(Detector),
+    /// The task.
+    Shipped(Detector),
+    Nobody,
+}
+
 /// Measures a sample and gathers what there is to say about it.
-pub fn explain(scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<Explanation> {
+fn explain(
+    scorer: &Scorer,
+    sample: &Sample,
+    settings: &Settings,
+    tree: Option<&SharedTree>,
+) -> anyhow::Result<Explanation> {
     scorer.prepare(settings);
     let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, settings)?;
     let mut provenance = settings.provenance();
     provenance.extend(scorer.provenance().clone());
-    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &measurement))
+    provenance.extend(PlainFeatures(FeatureSet::plain()).provenance());
+    let tree = tree.map(|SharedTree(tree)| tree.as_ref() as &dyn Tree);
+    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &measurement, tree))
 }
 
 /// Adds a detector's verdict; one that uses nothing of this scorer is refused, one that needs more is noted.
-pub fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Result<()> {
+fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Result<()> {
     let missing = explanation.judge(detector);
     let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if missing.len() == detector.features.len() {
@@ -182,19 +228,19 @@ pub fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Resu
 }
 
 /// Whether a page can be written there, before the model runs.
-pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+fn check_writable(path: &Path) -> anyhow::Result<()> {
     files::check(path).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 /// Writes the page for the browser and says so.
-pub fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
+fn write_page(path: &Path, explanation: &Explanation) -> anyhow::Result<()> {
     files::write(path, html_page(explanation)).with_context(|| format!("cannot write `{}`", path.display()))?;
     note(&format!("page written to {}", path.display()));
     Ok(())
 }
 
 /// What stdout is: its width, and the colours it takes.
-pub fn screen(width: Option<usize>) -> Screen {
+fn screen(width: Option<usize>) -> Screen {
     let stdout = std::io::stdout();
     let of_terminal = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
     let colours = match () {
@@ -206,6 +252,26 @@ pub fn screen(width: Option<usize>) -> Screen {
 }
 
 impl Args {
+    fn detector(&self, task: Task) -> anyhow::Result<Asked> {
+        Ok(match self.detector.as_deref() {
+            Some("none") => Asked::Nobody,
+            Some(name) => Asked::Named(detector_called(name)?),
+            None if self.model.model.is_empty() => Asked::Shipped(shipped::default_for(task)),
+            None => Asked::Nobody,
+        })
+    }
+
+    /// What is measured: attribution takes most of the time, and not every page shows it.
+    fn features(&self) -> anyhow::Result<FeatureSet> {
+        let shows_attribution =
+            self.full || self.json || self.html.is_some() || self.token.is_some() || self.phrase.is_some();
+        // a detector and a table of the user's may be about it
+        if shows_attribution || self.detector.is_some() || self.table.is_some() {
+            return Ok(FeatureSet::default());
+        }
+        Ok(FeatureSet::parse(&["uncertainty"])?)
+    }
+
     fn sample(&self) -> anyhow::Result<Sample> {
         match (&self.diff, &self.text, &self.commit, &self.input) {
             (Some(diff), Some(text), ..) => {
@@ -219,7 +285,7 @@ impl Args {
                 }
                 Ok(Sample::new("", &change.diff, text.trim_end_matches('\n')))
             }
-            (_, _, Some(revision), _) => commit(Path::new("."), revision),
+            (_, _, Some(revision), _) => commit(self.repository.dir(), revision),
             (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
             _ => Err(UsageError::error(
                 "nothing to explain",

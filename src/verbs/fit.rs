@@ -15,13 +15,20 @@ use crate::{
 use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, fit_detector};
 use veridiff_report::{TableFormat, pages::fit_page};
 
+/// What `fit` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff fit --input table.parquet -o detector.json
+  veridiff fit --input table.parquet -o careful.json --verdicts precision=0.8,0.9    # abstains between";
+
 /// Arguments of `veridiff fit`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     rows: RowArgs,
     /// Where the detector goes (JSON)
-    #[arg(long, value_name = "FILE", default_value = "detector.json")]
+    #[arg(short, long, value_name = "FILE", default_value = "detector.json")]
     output: PathBuf,
     #[command(flatten)]
     figures: FigureArgs,

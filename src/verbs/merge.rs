@@ -7,8 +7,14 @@ use crate::terminal::{note, print};
 use veridiff_core::Error;
 use veridiff_table::{MergeSummary, Table};
 
+/// What `merge` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff merge 1.parquet 2.parquet 3.parquet -o table.parquet";
+
 /// Arguments of `veridiff merge`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The shards' tables (.parquet, .csv or .jsonl), in any order
     #[arg(required = true, value_name = "TABLE")]

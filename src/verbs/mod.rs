@@ -1,11 +1,13 @@
 //! The command line: one file per verb. A verb parses, calls the library and prints; it computes nothing.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     allocator,
+    config::Config,
+    interrupt,
     terminal::{self, report},
 };
 
@@ -19,6 +21,10 @@ mod doctor;
 mod eval;
 mod explain;
 mod fit;
+mod health;
+mod hook;
+mod judge;
+mod man;
 mod merge;
 pub mod models;
 mod notebook;
@@ -43,16 +49,33 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Tell nothing on stderr but the error that ended the run: no notes, no warnings, no progress
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     quiet: bool,
     /// Tell more on stderr: what the program and the libraries under it report of their work; twice for every detail
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = EVERYWHERE, hide_short_help = true)]
     verbose: u8,
+    /// What to read defaults of options from [default: veridiff.toml, here or above within the repository]
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "isolated", help_heading = EVERYWHERE,
+          hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// Read no veridiff.toml
+    #[arg(long, global = true, help_heading = EVERYWHERE, hide_short_help = true)]
+    isolated: bool,
 }
 
-/// What the exit status of every verb means.
-const EXIT_STATUS: &str =
-    "Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or checks failed.";
+/// The heading of options that every verb has.
+const EVERYWHERE: &str = "Everywhere";
+
+/// Where to begin, and what the exit status of every verb means.
+const EXIT_STATUS: &str = "\
+Examples:
+  veridiff demo                                            # see what it does
+  veridiff check HEAD                                      # is the message true to the commit?
+  git diff | veridiff check -m 'Adds a retry to `fetch`.'
+  veridiff explain --commit HEAD --html page.html
+  veridiff doctor                                          # what works on this machine?
+
+Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or checks failed, 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -60,6 +83,8 @@ enum Command {
     Demo(Box<demo::Args>),
     /// Score samples with a model and write a feature table
     Score(Box<score::Args>),
+    /// Ask a language model how well changes support texts, and write its scores as a table
+    Judge(Box<judge::Args>),
     /// Say whether the change supports a text, with the evidence: a gate for review bots and commit hooks
     Check(Box<check::Args>),
     /// Show one diff and one text token by token
@@ -80,22 +105,51 @@ enum Command {
     Merge(merge::Args),
     /// List, fetch and describe models
     Models(models::Args),
-    /// Load a model and check its gradients against differences
+    /// Say what works on this machine; with a model, check its gradients against differences
     Doctor(doctor::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Write the manual's pages
+    Man(man::Args),
+}
+
+/// The program's arguments as they are shown and parsed.
+pub fn command() -> clap::Command {
+    Cli::command().mut_subcommand("check", check::shown)
+}
+
+/// The arguments that were given, over the defaults of a `veridiff.toml`.
+fn arguments(given: ArgMatches) -> anyhow::Result<ArgMatches> {
+    Ok(match Config::find(&given)? {
+        Some(config) => config.into_defaults(command(), &given)?.get_matches(),
+        None => given,
+    })
 }
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
-    let mut command = Cli::command();
-    let arguments = command.get_matches_mut();
+    let given = command().get_matches();
+    terminal::start(given.get_flag("quiet"), given.get_count("verbose"));
+    interrupt::start();
+    match arguments(given).and_then(run) {
+        Ok(Exit::Done) => ExitCode::SUCCESS,
+        Ok(Exit::Flagged) => ExitCode::from(1),
+        Ok(Exit::SomeRowsFailed) => ExitCode::from(3),
+        Err(error) => {
+            report(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs a verb.
+fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
     allocator::keep_freed_memory(&arguments);
-    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command).exit());
-    terminal::start(cli.quiet, cli.verbose);
-    let result = match cli.command {
+    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command()).exit());
+    match cli.command {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
+        Command::Judge(args) => judge::run(*args),
         Command::Check(args) => check::run(*args),
         Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),
@@ -108,14 +162,6 @@ pub fn main() -> ExitCode {
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
-    };
-    match result {
-        Ok(Exit::Done) => ExitCode::SUCCESS,
-        Ok(Exit::Flagged) => ExitCode::from(1),
-        Ok(Exit::SomeRowsFailed) => ExitCode::from(3),
-        Err(error) => {
-            report(&error);
-            ExitCode::from(2)
-        }
+        Command::Man(args) => man::run(args),
     }
 }

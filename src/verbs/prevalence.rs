@@ -8,8 +8,14 @@ use crate::{
 use veridiff_core::annotation::prevalence;
 use veridiff_report::{TableFormat, annotation::prevalence_page};
 
+/// What `prevalence` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff prevalence ann.jsonl bob.jsonl --settled both.jsonl";
+
 /// Arguments of `veridiff prevalence`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     files: FileArgs,

@@ -1,83 +1,79 @@
 //! `veridiff score`: samples in, feature table out.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use anyhow::Context;
 use serde_json::Value;
 
 use super::Exit;
 use crate::{
     args::{
-        change::samples_of,
         references::{ReferenceArgs, in_options},
+        samples::{BeginArgs, ChoiceArgs, tell_failures},
         scoring::{ModelArgs, SettingArgs},
     },
-    progress::RunBar,
+    interrupt,
+    progress::{self, RunBar, about},
     terminal::{UsageError, note, offer, print},
 };
 use veridiff_core::{
     Error,
-    families::{family::SCORER, reference::BLEU4},
+    families::{catalogue::FeatureSet, family::SCORER, reference::BLEU4},
     preset,
     run::{
-        choice::{SampleChoice, Shard},
-        score::{Begin, ScoreRun, Summary},
+        estimate::{Estimate, SourceEstimate},
+        score::{Begin, ScoreRun, Summary, journal_path},
         source::ColumnSource,
         sources::ScorerSource,
     },
     settings::Settings,
 };
-use veridiff_detector::WhereClause;
 use veridiff_table::Table;
-use veridiff_text::{
-    chain::one_line,
-    sample::{Renamed, Sample},
-};
+
+/// What `score` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff score --input samples.jsonl -o table.parquet --estimate   # how long would it take?
+  veridiff score --input samples.jsonl -o table.parquet              # one forward pass a row
+  veridiff score --input samples.jsonl -o table.parquet --resume     # go on where a run stopped
+  veridiff score --input samples.jsonl -o paper.parquet --preset paper
+  veridiff score --input samples.jsonl --features grounding,facts    # without a model, rows to stdout";
+
+/// Rows that are computed to know how long a run takes.
+const MEASURED: usize = 6;
 
 /// Arguments of `veridiff score`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Samples, one JSON object a line; `-` reads stdin. The second sample with the id `a` is called `a-2`, the third `a-3`
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Feature table (.parquet, .csv or .jsonl); without it rows go to stdout as JSON lines
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
+    /// grounding, form, facts, similarity, reference) to compute; grounding, form and facts need no model [default: the preset's; without one
+    /// uncertainty, grounding, form and facts, and what encoders and classifiers that are named give]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    features: Vec<String>,
+    /// Compute a few rows, say how long all would take, and write nothing
+    #[arg(long, conflicts_with_all = ["resume", "overwrite"])]
+    estimate: bool,
+    #[command(flatten)]
+    begin: BeginArgs,
+    /// Print a summary of the run, or the estimate, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
-    /// grounding, form, facts, similarity, reference) to compute; grounding, form and facts need no model [default: what the core paper has of
-    /// the models named]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    features: Vec<String>,
-    /// Score only samples with one of these values, or with none of them (`key!=value`); all clauses must hold
-    #[arg(long = "where", value_name = "KEY=VALUE,…")]
-    clauses: Vec<String>,
-    /// Score a random sample of N of them, drawn with --seed, in the order of the input
-    #[arg(long, value_name = "N")]
-    sample: Option<usize>,
-    /// Seed of --sample
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Score only the first N
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Score the I-th of N parts; `veridiff merge` joins the tables
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Go on where an earlier run stopped: keeps what is finished, tries failed rows again, and adds the columns of models and
-    /// metrics that are named now and were not then
-    #[arg(long, requires = "output")]
-    resume: bool,
-    /// Start anew, replacing the journal of an earlier run
-    #[arg(long, requires = "output", conflicts_with = "resume")]
-    overwrite: bool,
-    /// Print a summary of the run as JSON
-    #[arg(long, requires = "output")]
-    json: bool,
-    // Last, since its heading holds for whatever follows.
     #[command(flatten)]
     references: ReferenceArgs,
 }
@@ -87,18 +83,23 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     if let Some(output) = &args.output {
         Table::check_output(output)?;
     }
-    let preset = preset::find(&args.settings.preset)?;
+    if args.json && args.output.is_none() && !args.estimate {
+        return Err(UsageError::error("--json needs --output or --estimate", "rows go to stdout without it"));
+    }
+    let preset = args.settings.preset.as_deref().map(preset::find).transpose()?;
+    let columns = preset.and_then(|preset| preset.columns.as_ref());
+    let base = if preset.is_some() { FeatureSet::default() } else { FeatureSet::recommended() };
     let references = args.references.references();
-    let choice = references.choose(&args.features, preset.columns.as_ref()).map_err(in_options)?;
+    let choice = references.choose(&args.features, columns, base).map_err(in_options)?;
     if let Some(classifiers) = &choice.without_entailment {
         let hint = format!("built-in ones: {}", classifiers.join(", "));
         note(&format!("without a --classifier only `{BLEU4}` is computed of the family reference ({hint})"));
     }
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
-    let (samples, n_unreadable) = args.samples()?;
+    let (samples, n_unreadable) = args.choice.samples(&args.input)?;
     choice.check()?;
     let mut models = args.model.options()?;
-    models.models = preset::models(preset.columns.as_ref().map_or(&[], |columns| columns.models), &models.models);
+    models.models = preset::models(columns.map_or(&[], |columns| columns.models), &models.models);
     let files = if choice.features.needs_source(SCORER) { models.files()? } else { Vec::new() };
     let names: Vec<String> = files.iter().map(|files| files.name.clone()).collect();
     let scorers = models.prepare(files)?.into_iter().map(ScorerSource::from);
@@ -109,80 +110,102 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     })?);
     // with it goes the bar of what was fetched
     drop(models);
-    let run = ScoreRun::new(samples, sources, settings, args.shard);
+    let bar = args.bar(&choice.features);
+    let run = ScoreRun::new(samples, sources, settings, args.choice.shard);
+    if args.estimate {
+        let estimate = progress::waiting("measuring a few rows", || run.estimate(MEASURED))?;
+        return args.tell_estimate(&estimate).map(|()| Exit::Done);
+    }
     let summary = match &args.output {
-        None => stream(run)?,
-        Some(output) => run.write(output, args.begin(), &mut RunBar::default())?,
+        None => stream(run, bar)?,
+        Some(output) => {
+            args.keeps(output);
+            run.write(output, args.begin.begin(), &mut { bar })?
+        }
     };
     args.tell(&summary, n_unreadable)?;
     Ok(if summary.n_failed + n_unreadable > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }
 
 /// Prints rows as JSON lines as they come; a reader that has gone away ends the run.
-fn stream(run: ScoreRun) -> anyhow::Result<Summary> {
+fn stream(run: ScoreRun, mut bar: RunBar) -> anyhow::Result<Summary> {
+    interrupt::keeps(|| {
+        "nothing but the rows that were printed is kept; with --output FILE a run can go on".to_owned()
+    });
     let mut failed = Ok(());
-    let summary = run.stream(&mut RunBar::default(), &mut |row| match offer(&format!("{}\n", Value::Object(row))) {
-        Ok(true) => ControlFlow::Continue(()),
-        Ok(false) => ControlFlow::Break(()),
-        Err(error) => {
-            failed = Err(error);
-            ControlFlow::Break(())
-        }
-    })?;
+    let summary =
+        run.stream(&mut bar, &mut |row| match progress::beside_bars(|| offer(&format!("{}\n", Value::Object(row)))) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
+            Err(error) => {
+                failed = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
     failed.map(|()| summary)
 }
 
 impl Args {
-    fn begin(&self) -> Begin {
-        match (self.resume, self.overwrite) {
-            (true, _) => Begin::Resume,
-            (false, true) => Begin::Overwrite,
-            (false, false) => Begin::New,
+    /// What is told of a long run.
+    fn bar(&self, features: &FeatureSet) -> RunBar {
+        let mut beside = match self.output {
+            Some(_) => "what is finished is kept, so Ctrl-C and --resume will do".to_owned(),
+            None => "with --output FILE what is finished would be kept".to_owned(),
+        };
+        if features.needs_attribution() {
+            beside +=
+                "; most of it goes into attribution, which --features uncertainty,grounding,facts,form leaves out";
         }
+        RunBar::beside(beside)
     }
 
-    /// The samples to score with their places in the input, and how many lines were none.
-    fn samples(&self) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
-        let input = self.input.display();
-        let read = samples_of(&self.input)?;
-        for error in &read.unreadable {
-            let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
-            note(&format!("{input}: {}{hint}", one_line(error)));
+    /// Has Ctrl-C say what is kept.
+    fn keeps(&self, output: &Path) {
+        let journal = journal_path(output).display().to_string();
+        interrupt::keeps(move || match Path::new(&journal).exists() {
+            true => format!("what is finished is kept in `{journal}`; go on with the same command and --resume"),
+            false => "nothing was finished yet".to_owned(),
+        });
+    }
+
+    /// Says how long a run would take.
+    fn tell_estimate(&self, estimate: &Estimate) -> anyhow::Result<()> {
+        let Estimate { n_rows, n_measured, sources } = estimate;
+        let each = |seconds: f64| seconds / *n_rows as f64;
+        if self.json {
+            let of = |source: &SourceEstimate| serde_json::json!({ "source": source.name, "seconds": source.seconds, "seconds_per_row": each(source.seconds) });
+            let all = serde_json::json!({
+                "rows": n_rows,
+                "measured": n_measured,
+                "seconds": estimate.seconds(),
+                "seconds_per_row": each(estimate.seconds()),
+                "sources": sources.iter().map(of).collect::<Vec<_>>(),
+            });
+            return print(&format!("{all}\n"));
         }
-        if let Some(Renamed { n, first }) = &read.renamed {
-            note(&format!("{n} samples have the id of an earlier one and are called `{first}` and so on"));
+        let width = sources.iter().map(|source| source.name.len()).max().unwrap_or_default();
+        let mut page = String::new();
+        for SourceEstimate { name, seconds } in sources {
+            let length = about(Duration::from_secs_f64(*seconds));
+            page += &format!("{name:width$}  {:>8.3} s a row  {length}\n", each(*seconds));
         }
-        let (n_read, n_unreadable) = (read.samples.len(), read.unreadable.len());
-        if n_read == 0 {
-            let problem = match n_unreadable {
-                0 => format!("`{input}` holds no samples"),
-                n => format!("`{input}` holds no samples: all {n} lines have faults"),
-            };
-            return Err(UsageError::error(problem, "one JSON object a line, with `id`, `diff` and `text`"));
-        }
-        let clauses = self.clauses.iter().map(|clause| clause.parse::<WhereClause>());
-        let choice = SampleChoice {
-            clauses: clauses.collect::<Result<_, _>>()?,
-            n_random: self.sample,
-            seed: self.seed,
-            limit: self.limit,
-            shard: self.shard,
-        };
-        let samples = choice.choose(read.samples).with_context(|| format!("cannot choose rows of `{input}`"))?;
-        if samples.is_empty() {
-            let problem = format!("none of the {n_read} samples of `{input}` is chosen");
-            return Err(UsageError::error(problem, "raise --limit or --sample, or make fewer shards than samples"));
-        }
-        Ok((samples, n_unreadable))
+        page += &format!(
+            "{n_rows} rows take {}, by {n_measured} that were computed; loading models comes on top\n",
+            about(Duration::from_secs_f64(estimate.seconds()))
+        );
+        print(&page)
     }
 
     /// Says what became of the rows.
     fn tell(&self, summary: &Summary, n_unreadable: usize) -> anyhow::Result<()> {
-        summary.failures.iter().for_each(|failure| note(failure));
-        if summary.n_failed > summary.failures.len() {
-            let n = summary.n_failed - summary.failures.len();
-            note(&format!("… and {n} more; the `error@` columns have them"));
+        if let (Some(output), Begin::New, false, 0) = (&self.output, self.begin.begin(), self.json, summary.n_new) {
+            let (n, output) = (summary.n_rows, output.display());
+            note(&format!(
+                "nothing to do: `{output}` has all {n} rows, computed with these settings (--overwrite starts anew)"
+            ));
+            return Ok(());
         }
+        tell_failures(summary);
         if self.json {
             let summary = serde_json::json!({
                 "rows": summary.n_rows,

@@ -11,7 +11,7 @@ import shutil
 
 from playwright.sync_api import sync_playwright
 
-WIDTHS = (400, 1400)
+WIDTHS = (400, 1000, 1600)
 SCHEMES = ("light", "dark")
 
 
@@ -39,7 +39,7 @@ def shown(browser, path, width=1400, height=1000, scheme="light"):
     page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.on("popup", lambda _: faults.append("a window was opened"))
     own = pathlib.Path(path).resolve().as_uri()
-    page.on("request", lambda request: request.url.split("#")[0] != own and not request.url.startswith("data:")
+    page.on("request", lambda request: request.url.split("#")[0] != own and not request.url.startswith(("data:", "blob:"))
             and faults.append(f"request: {request.url[:200]}"))
     page.goto(own)
     yield page

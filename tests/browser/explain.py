@@ -76,6 +76,12 @@ def shades(page):
 
 def check_choosing(page):
     """A click, the keys and Escape choose tokens, and the diff shows what they rest on."""
+    # what speaks against the text stands alone until something else is asked for
+    assert page.locator("#diff.quiet").count() == 1 and page.locator("#readout").is_hidden()
+    assert page.locator("#features-panel[open]").count() == 0
+    page.locator("nav a", has_text="Features").click()
+    assert page.locator("#features-panel[open]").count() == 1, "what a link leads to is opened"
+    page.check("input[value=logprob]")
     everything = shades(page)
     assert len(everything) > 20 and max(map(float, everything)) == 1.0
     assert page.text_content("#chosen") == "The whole text rests on"

@@ -126,10 +126,8 @@ fn names_that_do_not_exist_list_those_that_do() {
     desk.write("in.jsonl", DEMO);
     desk.write("no-place.txt", "no place for a diff");
     for (args, says) in [
-        (
-            "--features entropi",
-            "unknown feature `entropi`; families: uncertainty, attribution, similarity, reference, shape",
-        ),
+        ("--features entropi", "hint: did you mean `entropy`?"),
+        ("--features speed", "hint: give families (uncertainty, attribution, similarity, reference, shape"),
         ("--fold l3", "[possible values: l2, dot, abs_dot]"),
         ("--attributed-fn p", "[possible values: probability, logit, log-prob]"),
         ("--dtype f8", "[possible values: f32, f64, bf16, f16]"),
@@ -154,8 +152,14 @@ fn names_that_do_not_exist_list_those_that_do() {
     }
     for name in ["smollm3", "./nothing-here", "no folder"] {
         let run = desk.run(&["score", "--input", "in.jsonl", "--model", name]);
-        run.refused(&[&format!("no model `{name}`"), "smollm2-135m", "hint: accepted: a built-in id"]);
+        run.refused(&[&format!("no model `{name}`"), "hint: accepted: a built-in id"]);
     }
+    let near = desk.run(&["score", "--input", "in.jsonl", "--model", "smolm2-135m"]);
+    near.refused(&["no model `smolm2-135m`", "hint: did you mean `smollm2-135m`?"]);
+    desk.score("--input in.jsonl --features uncertainty --output t.csv").ends(0, &[]);
+    let fit = |args: &str| desk.run_line(&format!("fit --input t.csv {args}"));
+    fit("--features logprobs").refused(&["no feature matches `logprobs`", "hint: did you mean `logprob`?"]);
+    fit("--where languag=go").refused(&["hint: did you mean `language`?"]);
     let offline = desk.run(&["score", "--input", "in.jsonl", "--model", "org/name", "--offline"]);
     offline.refused(&["`org/name`", "offline", "hint: run `veridiff models pull"]);
     desk.run(&["scor"]).refused(&["'score'"]);
@@ -269,7 +273,7 @@ fn a_full_disk_on_the_way_costs_no_finished_row() {
     command.current_dir(desk.folder.path()).env("VERIDIFF", env!("CARGO_BIN_EXE_veridiff"));
     command.env("MODEL", fixture("llama_tied")).arg("-c").arg(
         "trap '' XFSZ; ulimit -f 4; exec \"$VERIDIFF\" score \
-         --model \"$MODEL\" --input in.jsonl --limit 12 --output x.csv",
+         --preset paper --model \"$MODEL\" --input in.jsonl --limit 12 --output x.csv",
     );
     let output = command.output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -356,8 +360,6 @@ fn what_explain_needs_is_said() {
     refused("--input in.jsonl --id b", &["no sample `b` among the 1", "1 of its lines cannot be read", "line 2"]);
     refused("--commit HEAD", &["git"]);
     refused("--diff d.diff --text t.txt --max-tokens 10", &["limit of 10", "hint: raise --max-tokens"]);
-    let two = desk.run(&["demo", "--model", &model, "--model", &model, "--json"]);
-    two.refused(&["one --model, got 2"]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_text_is_judged_wherever_it_comes_from() {
     let elsewhere =
         check(&desk, "--text - --json", &format!("{elsewhere}The area is now `width * shape.height`.")).lines();
     let notes = elsewhere[0]["notes"].to_string();
-    assert!(notes.contains("the language `swift` is none of the training rows': c, cpp"), "{notes}");
+    assert!(notes.contains("the detector learnt from no language `swift`, but from c, cpp"), "{notes}");
 }
 
 #[test]
@@ -94,13 +94,17 @@ fn the_exit_status_says_what_was_found() {
 fn what_cannot_be_checked_is_refused_with_a_way_out() {
     let desk = desk();
     desk.write("blank", "\n");
-    check(&desk, "", "").refused(&["nothing to check", "--commit REV"]);
+    check(&desk, "", "").refused(&["nothing to check", "veridiff check HEAD"]);
     check(&desk, "--text blank", DIFF).refused(&["the text is blank"]);
     check(&desk, "--text -", DIFF).refused(&["the text is blank", "behind the diff"]);
     check(&desk, "--text blank", "").refused(&["the change is blank"]);
     desk.run_line("check --detector no-such --diff change.diff --text change.diff")
         .refused(&["no-such", "review", "commit"]);
-    desk.run_line("check --diff change.diff").refused_by_usage(&["--text"]);
+    desk.run_line("check --diff change.diff").refused(&[
+        "there is no text",
+        "hint: give it as --message TEXT",
+        "--text",
+    ]);
     desk.run_line("check --input demo.jsonl --task poem").refused(&["poem", "review, commit"]);
     // one that needs a reference
     desk.write(

@@ -27,7 +27,7 @@ fn scores_and_attributes_alone_beside_another_scorer_and_resumed() {
     let desk = Desk::new();
     desk.write("in.jsonl", samples());
     let (t5, llama) = (fixture("t5"), fixture("llama_tied"));
-    let alone = run(&desk, &format!("score --input in.jsonl --model cct5={t5}"));
+    let alone = run(&desk, &format!("score --preset paper --input in.jsonl --model cct5={t5}"));
     let rows = alone.ends(0, &[]).lines();
     assert_eq!(rows.len(), 4);
     for row in &rows {
@@ -39,7 +39,10 @@ fn scores_and_attributes_alone_beside_another_scorer_and_resumed() {
         assert!(value("attr_target") > 0.0 && value("attr_source_diff") > 0.0 && value("logprob") < 0.0, "{row}");
     }
     // each scorer has a prompt of its own
-    let both = run(&desk, &format!("score --input in.jsonl --model {llama} --model cct5={t5} --output t.jsonl"));
+    let both = run(
+        &desk,
+        &format!("score --preset paper --input in.jsonl --model {llama} --model cct5={t5} --output t.jsonl"),
+    );
     both.ends(0, &[]);
     let table: Vec<Value> = desk.text("t.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let columns = |row: &Value| -> Vec<(String, Value)> {
@@ -51,7 +54,10 @@ fn scores_and_attributes_alone_beside_another_scorer_and_resumed() {
         assert_eq!(columns(row), columns(scored.next().unwrap()));
     }
     // without `<s>` and `</s>`, and with `<msg>` first
-    let other = run(&desk, &format!("score --input in.jsonl --model cct5={t5} --targets no-special --msg-prefix"));
+    let other = run(
+        &desk,
+        &format!("score --preset paper --input in.jsonl --model cct5={t5} --targets no-special --msg-prefix"),
+    );
     let other = other.ends(0, &[]).lines();
     assert_ne!(columns(&rows[0]), columns(&other[0]));
     assert_eq!(rows[0]["n_response_tokens@cct5"], other[0]["n_response_tokens@cct5"]);
@@ -92,7 +98,7 @@ fn open_questions_of_the_definitions_are_options() {
     let desk = Desk::new();
     desk.write("in.jsonl", samples());
     let score = |model: &str, more: &str| {
-        let run = desk.run_line(&format!("score --input in.jsonl --model m={} {more}", fixture(model)));
+        let run = desk.run_line(&format!("score --preset paper --input in.jsonl --model m={} {more}", fixture(model)));
         run.ends(0, &[]).lines()
     };
     let changed = |model: &str, more: &str| -> Vec<String> {
@@ -136,7 +142,8 @@ fn open_questions_of_the_definitions_are_options() {
     }
     // a table says what was chosen, and others do not mix with it
     let table = |more: &str, output: &str| {
-        let command = format!("score --input in.jsonl --model {} --output {output} {more}", fixture("t5"));
+        let command =
+            format!("score --preset paper --input in.jsonl --model {} --output {output} {more}", fixture("t5"));
         desk.run_line(&command).ends(0, &[]);
     };
     table("--shard 1/2", "a.jsonl");
@@ -169,7 +176,7 @@ fn open_questions_of_the_definitions_are_options() {
     desk.copy_model("llama_tied", "endless");
     let config = desk.text("endless/config.json").replace("\"eos_token_id\": 2", "\"eos_token_id\": null");
     desk.write("endless/config.json", config);
-    let endless = desk.run_line("score --input in.jsonl --model endless --targets append-eos");
+    let endless = desk.run_line("score --preset paper --input in.jsonl --model endless --targets append-eos");
     endless.ends(3, &["neither the tokenizer nor the configuration", "leave --targets append-eos out"]);
 }
 
@@ -192,7 +199,8 @@ fn a_text_beyond_the_decoder_and_the_wrong_template_are_told() {
     );
     let row = &longer.ends(0, &[]).lines()[0];
     assert!(row["n_response_tokens@t5"].as_u64().unwrap() > 600 && row["logprob@t5"].is_f64(), "{row}");
-    let marked = run(&desk, &format!("score --input in.jsonl --model {} --prompt cct5", fixture("llama_tied")));
+    let marked =
+        run(&desk, &format!("score --preset paper --input in.jsonl --model {} --prompt cct5", fixture("llama_tied")));
     let error = marked.ends(3, &[]).lines()[1]["error@llama_tied"].as_str().unwrap().to_owned();
     assert!(error.contains("encoder-decoder") && error.contains("--prompt"), "{error}");
 }
@@ -209,7 +217,10 @@ fn half_an_encoder_decoder_is_refused_before_anything_runs() {
         tensors.retain(|tensor, _| !tensor.starts_with(half));
         safetensors::save(&tensors, &path).unwrap();
         // though it would be the second to be loaded
-        let command = format!("score --input in.jsonl --model {} --model {name} --output t.csv", fixture("llama_tied"));
+        let command = format!(
+            "score --preset paper --input in.jsonl --model {} --model {name} --output t.csv",
+            fixture("llama_tied")
+        );
         desk.run_line(&command).refused(&[missing, "hint: ", &format!("cannot load the model `{name}`")]);
         assert!(!desk.path("t.csv.journal.jsonl").exists());
     }

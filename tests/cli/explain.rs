@@ -95,7 +95,7 @@ fn a_detector_judges_and_its_training_rows_are_the_measure() {
     let of_table = json(&explain(&desk, &["--table", "t.parquet", "--json"]));
     assert_eq!(of_table["features"][0]["percentile"], logprob["percentile"]);
     assert_eq!((&of_table["verdict"], &of_table["reference"]["rows"]), (&Value::Null, &"rows of `t.parquet`".into()));
-    let shown = explain(&desk, &["--detector", "d.json"]);
+    let shown = explain(&desk, &["--detector", "d.json", "--full"]);
     assert!(shown.ends(0, &[]).stdout.contains("an average row") && shown.stdout.contains("●"), "{}", shown.stdout);
 
     // a detector of another model's features
@@ -133,7 +133,18 @@ fn colours_follow_the_environment_and_width_is_kept() {
     let model = fixture("llama_tied");
     let run = |width: &str, variables: &[(&str, &str)]| {
         let mut command = desk.command();
-        command.args(["explain", "--model", &model, "--input", "in.jsonl", "--id", "add-tag-b", "--width", width]);
+        command.args([
+            "explain",
+            "--model",
+            &model,
+            "--input",
+            "in.jsonl",
+            "--id",
+            "add-tag-b",
+            "--full",
+            "--width",
+            width,
+        ]);
         command.env("TERM", "xterm-256color").env_remove("COLORTERM").env_remove("CLICOLOR_FORCE");
         command.envs(variables.iter().copied());
         let output = command.output().unwrap();

@@ -4,9 +4,11 @@ mod annotate;
 mod bad_input;
 mod batch;
 mod check;
+mod config;
 mod encoder_decoder;
 mod evidence;
 mod explain;
+mod hook;
 mod merge;
 mod references;
 mod report;
@@ -14,6 +16,7 @@ mod repository;
 mod resume;
 mod snapshots;
 mod verbs;
+mod waiting;
 
 use std::{
     fs,
@@ -138,10 +141,13 @@ impl Desk {
         rows()
     }
 
-    /// `score` with the smallest model and `args`, split at spaces.
+    /// `score` with the smallest model and `args`, split at spaces; the paper's features unless they say otherwise.
     fn score(&self, args: &str) -> Run {
         let model = fixture("llama_tied");
         let mut all = vec!["score", "--model", &model];
+        if !args.contains("--features") && !args.contains("--preset") {
+            all.extend(["--preset", "paper"]);
+        }
         all.extend(args.split_whitespace());
         self.run(&all)
     }

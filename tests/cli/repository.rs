@@ -151,10 +151,45 @@ fn what_the_repository_does_not_have_is_refused_with_a_hint() {
     desk.write("text", "`total` is new.");
     check(&desk, "--commit nope --repo tree").refused(&["the repository has no revision `nope`", "hint: `git log"]);
     check(&desk, "--commit HEAD~1..HEAD --repo tree").refused(&["is a range", "hint: "]);
+    check(&desk, "nope --repo tree").refused(&["the repository has no revision `nope`", "hint: `git log"]);
+    check(&desk, "nope.jsonl --repo tree").refused(&["there is no file `nope.jsonl`", "hint: check the path"]);
+    check(&desk, "nope..HEAD --repo tree").refused(&["the repository has no revision `nope`"]);
+    check(&desk, "HEAD~1...HEAD --repo tree").refused(&["is not a range of commits", "hint: write two revisions"]);
+    check(&desk, "HEAD HEAD~1 -m x --repo tree").refused(&["more than one change"]);
+    check(&desk, "HEAD~1.. -m x --repo tree").refused(&["is a range, and there is one text", "hint: name one commit"]);
     check(&desk, "--commit HEAD").refused(&["there is no git repository in `.`", "hint: name a folder", "--repo DIR"]);
     let by_hand = |args: &str| check(&desk, &format!("--diff change.diff --text text {args}"));
     by_hand("--rev HEAD").refused(&["there is no git repository in `.`", "hint: "]);
     by_hand("--repo nowhere --rev HEAD").refused(&["nowhere"]);
     by_hand("--repo tree --rev nope").refused(&["no revision `nope`", "hint: "]);
     check(&desk, "--commit HEAD --repo tree --rev HEAD").refused_by_usage(&["--rev", "--commit"]);
+}
+
+#[test]
+fn commits_are_named_as_git_names_them() {
+    let desk = desk(NOWHERE);
+    // the very same as the option
+    let (named, option) = (check(&desk, "HEAD --repo tree"), check(&desk, "--commit HEAD --repo tree"));
+    assert_eq!((&named.stdout, named.code), (&option.stdout, option.code));
+    desk.write("tree/count.py", "def count(rows):\n    total = len(rows) + 1\n    return total\n");
+    git(&desk, &["commit", "-q", "-a", "-m", "Add one to `total`"]);
+    git(&desk, &["commit", "-q", "--allow-empty", "-m", "Nothing"]);
+    git(&desk, &["checkout", "-q", "-b", "side", "HEAD~2"]);
+    desk.write("tree/side.py", "side = 1\n");
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "Add `side`"]);
+    git(&desk, &["merge", "-q", "--no-edit", "-"]);
+    let run = check(&desk, "HEAD~2.. --repo tree");
+    run.ends(0, &["changes nothing: passes untested", "is a merge: passes untested"]);
+    let ids = |rev: &str| String::from_utf8(git(&desk, &["rev-parse", "--short=10", rev])).unwrap().trim().to_owned();
+    let checked: Vec<String> = run.lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(checked.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
+    assert!(checked.contains(&ids("HEAD^1")) && checked.contains(&ids("HEAD^2~1")), "{checked:?}");
+    // each against its own tree
+    assert_eq!(check(&desk, "HEAD^2~1 HEAD^2~2 --repo tree").lines().len(), 2);
+    assert_eq!(check(&desk, "HEAD --skip none --repo tree").lines().len(), 1);
+    check(&desk, "HEAD..HEAD --repo tree").ends(0, &["there is no commit in `HEAD..HEAD`"]);
+    // another text about the same change
+    let about = check(&desk, "HEAD^1 -m Adds-`frobnicate_matrix`. --repo tree");
+    assert_eq!(found(&about).1, ["VD001 nowhere"]);
 }

@@ -70,11 +70,33 @@ fn with_fixture(word: &str) -> String {
 }
 
 fn told(run: &Run) -> String {
+    // lines for who waits come where a run takes half a minute, which is another machine's affair
+    static WAITING: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?m)^.*(, about .* (left|so far)|\d+ of \d+ (rows|texts)|rows take about .*)\n")
+            .expect("a pattern")
+    });
+    let stderr = WAITING.replace_all(&run.stderr, "");
     let part = |name: &str, text: &str| match text {
         "" => String::new(),
         text => format!("--- {name} ---\n{}\n", text.trim_end_matches('\n')),
     };
-    format!("exit status: {}\n{}{}\n", run.code, part("stdout", &run.stdout), part("stderr", &run.stderr))
+    format!("exit status: {}\n{}{}\n", run.code, part("stdout", &run.stdout), part("stderr", &stderr))
+}
+
+/// The words of a sentence cannot be given in a transcript, whose lines are split at blanks.
+#[test]
+fn a_sentence_is_no_file_and_a_text_needs_its_change() {
+    let desk = Desk::new();
+    desk.write("change.diff", DIFF);
+    let check = |args: &[&str]| desk.run(&[&["check", "--detector", "none"], args].concat());
+    check(&["--diff", "change.diff", "--text", "It adds a retry."])
+        .refused(&["is a sentence", "hint: give it as --message"]);
+    check(&["It adds a retry."]).refused(&["a text needs the change", "hint: `veridiff check HEAD -m TEXT`"]);
+    check(&["change.diff", "-m", "`area` multiplies by `shape.height`."]).ends(0, &[]);
+    let piped =
+        ["check", "--detector", "none", "-m", "`area` multiplies by `frobnicate_matrix`.", "--fail-on", "VD001"];
+    desk.run_with_stdin(&piped, DIFF).ends(1, &[]);
+    check(&["change.diff", "-m", "x", "--text", "y"]).refused_by_usage(&["cannot be used with"]);
 }
 
 /// The text with a word in brackets for whatever is another elsewhere, or tomorrow.
@@ -136,11 +158,16 @@ fn help() {
         "agree",
         "prevalence",
         "corpus",
+        "judge",
         "merge",
         "doctor",
     ] {
         let mut page = Transcript::new();
         page.run(&format!("{verb} --help")).is(&format!("help_{verb}"));
+    }
+    for verb in ["check", "score", "eval", "explain"] {
+        let mut page = Transcript::new();
+        page.run(&format!("{verb} -h")).is(&format!("help_short_{verb}"));
     }
     let mut page = Transcript::new();
     for verb in ["", " list", " pull", " show"] {
@@ -148,6 +175,7 @@ fn help() {
     }
     page.is("help_models");
     Transcript::new().run("completions --help").run("completions bas").is("help_completions");
+    Transcript::new().run("man --help").run("man pages").run("man").is("help_man");
 }
 
 #[test]
@@ -161,6 +189,7 @@ fn score() {
     page.run("score --model @llama_tied --input in.jsonl --limit 2")
         .run("score --model @llama_tied --input in.jsonl --output t.parquet --limit 3 --json")
         .run("score --model @llama_tied --input in.jsonl --output t.parquet --limit 3 --resume")
+        .run("score --model @llama_tied --input in.jsonl --output t.parquet --limit 3")
         .run("score --model @llama_tied --input in.jsonl --output t.parquet --limit 4")
         .run("score --input bad.jsonl --features ground_words,form_words")
         .run("score --input bad.jsonl --features ground_words,form_words --quiet")
@@ -168,6 +197,8 @@ fn score() {
         .run("score --model @nothing --input in.jsonl")
         .run("score --model nothing --input in.jsonl")
         .run("score --model @llama_tied --input in.jsonl --features logprobs")
+        .run("score --model @llama_tied --input in.jsonl --features speed")
+        .run("score --model @llama_tied --input in.jsonl --json")
         .run("score --model @llama_tied --input in.jsonl --preset papers")
         .run("score --model @llama_tied --input in.jsonl --dtype f8")
         .run("score --model @llama_tied --input in.jsonl --device gpu")
@@ -202,13 +233,14 @@ fn check() {
     page.prepare("score --input in.jsonl --features grounding --output words.jsonl");
     let features = "ground_words,ground_changed,ground_names,ground_names_absent";
     page.prepare(&format!("fit --input words.jsonl --features {features} --bootstrap 0 --output words.json"));
-    page.prepare("score --model tiny=@llama_tied --input in.jsonl --output tiny.jsonl");
+    page.prepare("score --preset paper --model tiny=@llama_tied --input in.jsonl --output tiny.jsonl");
     page.prepare("fit --input tiny.jsonl --bootstrap 0 --output tiny.json");
     page.run("check --detector words.json --diff change.diff --text true")
         .run("check --detector words.json --diff change.diff --text false")
         .run("check --detector words.json --diff change.diff --text false --exit-zero --quiet")
         .run_with_stdin("check --detector words.json --text false", DIFF)
         .run("check --detector words.json --input both.jsonl")
+        .run("check --detector words.json --input both.jsonl --html page.html")
         .run("check --detector words.json --input both.jsonl --json")
         .run("check --detector words.json --input both.jsonl --format rdjsonl")
         .run("check --detector words.json --input both.jsonl --format sarif")
@@ -216,6 +248,13 @@ fn check() {
         .run("check --detector words.json --diff change.diff --text blank")
         .run("check --diff change.diff --text true --offline")
         .run("check --detector none.json --diff change.diff --text true")
+        .run("check both.jsonl --detector none")
+        .run("check change.diff --detector none --message Nothing-in-`frobnicate_matrix`")
+        .run("check change.diff")
+        .run("check missing.jsonl")
+        .run("check HEAD~3..")
+        .run("check --fail-on VD03")
+        .run("check --hook commit-msg")
         .run("check");
     page.is("check");
 }
@@ -226,12 +265,14 @@ fn explain() {
     page.desk.write("in.jsonl", DEMO);
     page.desk.write("change.diff", DIFF);
     page.desk.write("text", TRUE);
-    page.prepare("score --model @llama_tied --input in.jsonl --output t.parquet");
+    page.prepare("score --preset paper --model @llama_tied --input in.jsonl --output t.parquet");
     page.prepare("fit --input t.parquet --bootstrap 0 --output d.json");
     let of_demo = "explain --model @llama_tied --input in.jsonl --id add-tag-b";
     page.run("explain --model @llama_tied --diff change.diff --text text")
+        .run("explain --model @llama_tied --diff change.diff --text text --full")
         .run(&format!("{of_demo} --detector d.json --phrase lower-cased --width 80"))
-        .run(&format!("{of_demo} --table t.parquet --token 2 --width 60"))
+        .run(&format!("{of_demo} --detector d.json --full --width 80"))
+        .run(&format!("{of_demo} --table t.parquet --token 2 --width 60 --full"))
         .run(&format!("{of_demo} --html page.html"))
         .run(&format!("{of_demo} --phrase upper"))
         .run(&format!("{of_demo} --token 999"))
@@ -246,7 +287,7 @@ fn fit() {
     let mut page = Transcript::new();
     page.desk.write("in.jsonl", DEMO);
     page.desk.write("one.jsonl", DEMO.lines().step_by(2).map(|line| format!("{line}\n")).collect::<String>());
-    page.prepare("score --model @llama_tied --input in.jsonl --output t.parquet");
+    page.prepare("score --preset paper --model @llama_tied --input in.jsonl --output t.parquet");
     page.prepare("score --model @llama_tied --input one.jsonl --features uncertainty --output one.csv");
     let fit = "fit --input t.parquet --bootstrap 200";
     page.run(fit)
@@ -319,6 +360,26 @@ fn annotate_agree_and_prevalence() {
     page.is("prevalence");
 }
 
+/// By a script, since a server's answers are the matter of `tests/judge.rs`.
+#[test]
+fn judge() {
+    let mut page = Transcript::new();
+    page.desk.write("in.jsonl", sample("a", DIFF, TRUE) + &sample("b", DIFF, FALSE) + &sample("c", DIFF, "Look."));
+    let rule = |word: &str, reply: &str| format!("{}\n", json!({ "all": [word], "replies": [reply] }));
+    let answer = |answer: u8| json!({ "explanation": "so", "kind": "none", "answer": answer }).to_string();
+    let script =
+        rule("`width` is", &answer(0)) + &rule("`frobnicate_matrix`", &answer(4)) + &rule("Look.", "It is fine.");
+    page.desk.write("script.jsonl", script);
+    page.run("judge --input in.jsonl --backend scripted:script.jsonl --strategy direct,multi_step --output t.csv")
+        .run("judge --input in.jsonl --backend scripted:script.jsonl --strategy direct,multi_step --output t.csv")
+        .run("judge --input in.jsonl --backend replay:t.csv.replies.jsonl --panel mean --json --output u.csv")
+        .run("judge --input in.jsonl --backend scripted:script.jsonl --reading digits --output v.csv")
+        .run("judge --backend scripted:script.jsonl --probe")
+        .run("judge --input in.jsonl --backend gpt --output v.csv")
+        .run("judge --input in.jsonl --output v.csv");
+    page.is("judge");
+}
+
 #[test]
 fn merge() {
     let mut page = Transcript::new();
@@ -353,7 +414,8 @@ fn models() {
 #[test]
 fn doctor() {
     let mut page = Transcript::new();
-    page.run("doctor --model @llama_tied --threads 2")
+    page.run("doctor --help")
+        .run("doctor --model @llama_tied --threads 2")
         .run("doctor --model @t5 --threads 2 --dtype f64 --max-memory 1GB")
         .run("doctor --model @llama_tied --threads 0")
         .run("doctor --model @roberta");
@@ -363,6 +425,6 @@ fn doctor() {
 #[test]
 fn demo() {
     let mut page = Transcript::new();
-    page.run("demo --model @llama_tied");
+    page.run("demo --detector none").run("demo --model @llama_tied").run("demo --offline --dir other");
     page.is("demo");
 }

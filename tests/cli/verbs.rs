@@ -195,9 +195,45 @@ fn the_doctor_passes_every_architecture() {
 }
 
 #[test]
-fn the_demo_runs_on_any_model() {
+fn the_demo_leaves_a_folder_to_go_on_with() {
     let desk = Desk::new();
-    let run = desk.run(&["demo", "--model", &fixture("llama_tied")]);
+    let run = desk.run(&["demo", "--detector", "none"]);
     assert!(!run.ends(0, &[]).stdout.contains('\x1b'), "no styles in a pipe");
-    assert!(desk.text("veridiff-demo.html").starts_with("<!DOCTYPE html>"));
+    assert!(desk.text("veridiff-demo/page.html").starts_with("<!DOCTYPE html>"));
+    let check = desk.run_line("check --detector none --input veridiff-demo/comments.jsonl --json");
+    let verdicts: Vec<Value> = check.ends(1, &[]).lines().iter().map(|line| line["verdict"].clone()).collect();
+    assert_eq!(verdicts.iter().filter(|verdict| *verdict == "contradicted").count(), 3, "{verdicts:?}");
+    let commit = desk.run_line("check --detector none --commit HEAD --repo veridiff-demo --json");
+    assert_eq!(commit.ends(0, &[]).lines().len(), 1, "the change is a commit");
+    // its own folder is made anew, another's is left alone
+    desk.run(&["demo", "--detector", "none"]).ends(0, &[]);
+    std::fs::create_dir(desk.folder.path().join("mine")).unwrap();
+    desk.write("mine/notes", "x");
+    desk.run_line("demo --detector none --dir mine").refused(&["`mine` is there already", "hint: ", "--dir"]);
+    assert_eq!(std::fs::read_dir(desk.folder.path().join("mine")).unwrap().count(), 1);
+}
+
+/// The commands of `docs/guides/researcher.md`, with a tiny model.
+#[test]
+fn the_whole_road_leads_from_bundled_examples_to_a_page() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    let model = format!("--model {}", fixture("llama_tied"));
+    let run = |line: &str| desk.run_line(line);
+    run(&format!("score {model} --input in.jsonl --features uncertainty,attribution --output demo.parquet"))
+        .ends(0, &[]);
+    let table = run("eval --input demo.parquet");
+    assert!(table.ends(0, &[]).stdout.contains("combination"), "{}", table.stdout);
+    run("fit --input demo.parquet --output demo.json").ends(0, &[]);
+    let explain = format!("explain {model} --input in.jsonl --id add-tag-b --detector demo.json");
+    let page = run(&format!("{explain} --full"));
+    assert!(page.ends(0, &[]).stdout.contains("an average row") && !page.stdout.contains('\x1b'), "{}", page.stdout);
+    run(&format!("{explain} --html page.html")).ends(0, &[]);
+    assert!(desk.text("page.html").starts_with("<!DOCTYPE html>"));
+    run("eval --input demo.parquet --bootstrap 0 --out report").ends(0, &[]);
+    let read = |name: &str| desk.text(&format!("report/tables/{name}.csv"));
+    let (misses, alarms) = (read("misses"), read("false-alarms"));
+    assert!(misses.starts_with("id,generator,probability,text\n") && misses.lines().count() <= 11, "{misses}");
+    let ps: Vec<f64> = alarms.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+    assert!(ps.len() > 3 && ps.is_sorted_by(|a, b| a >= b), "the most suspected first: {ps:?}");
 }

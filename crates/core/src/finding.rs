@@ -7,9 +7,9 @@ use crate::{
     case::Case,
     measurement::Measurement,
     tokens::Segment,
-    verdict::{Decided, Verdict, of_statement, of_text},
+    verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
 };
-use veridiff_detector::{Detector, Member};
+use veridiff_detector::{Detector, Leaning, Member};
 use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},
@@ -33,6 +33,8 @@ pub struct Finding {
     pub p_hallucination: Option<f64>,
     /// The detector's own probability, before facts.
     pub p_detector: Option<f64>,
+    /// The probability from which on the detector objects, above 1 if it never does; null where none was asked.
+    pub threshold: Option<f64>,
     /// Null if it could not be reached.
     pub verdict: Option<Verdict>,
     /// Why the verdict is `abstain`; null for others.
@@ -54,18 +56,20 @@ pub struct Finding {
     pub place: Option<Place>,
 }
 
-/// A statement of a text.
+/// One statement of a text, its verdict, and what the rules found in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatementFinding {
     /// First byte in the text.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// What it does: `assertion`, `request`, `question`, `opinion`, `courtesy`, `code`, `quote` or `markup`.
     pub kind: &'static str,
     /// What the facts alone say of it.
     pub verdict: Verdict,
-    /// The precision of the rule that contradicts it; null where no rule does.
+    /// Probability that the change does not support it, 0 to 1: the detector's of the whole text, or even chances without one, shifted
+    /// by how often statements that stand so to their change are false; of a contradicted one at least its rule's measured precision.
+    /// Null for what says nothing that could be false.
     pub p_hallucination: Option<f64>,
     /// What rules found, in the order of their codes.
     pub facts: Vec<FactFinding>,
@@ -82,11 +86,11 @@ pub struct FactFinding {
     pub ruling: Ruling,
     /// First byte in the text of the words that are meant.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// Lines of the diff that say so.
     pub lines: Vec<FactLine>,
-    /// The same in words.
+    /// What the rule found, in words for a person.
     pub says: String,
 }
 
@@ -97,32 +101,34 @@ pub struct FactLine {
     pub diff_line: usize,
     /// As in the diff, marker included.
     pub text: String,
+    /// 1-based number of the line on its own side, the old one of a line that was removed; null for headers and hunks without numbers.
+    pub number: Option<usize>,
     /// File and line of the new side, if the diff names them and the line is there.
     pub place: Option<Place>,
 }
 
-/// A detector's names.
+/// By what a detector can be told from every other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DetectorName {
     /// The first 12 hex digits of its hash.
     pub id: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the detector file's content, in hex.
     pub sha256: String,
 }
 
-/// A line of a file.
+/// A line of a file on the new side of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// As the diff names it.
+    /// The file's path as the diff names it, without `a/` or `b/`.
     pub file: String,
     /// 1-based, on the new side.
     pub line: usize,
 }
 
-/// What the change alone says of a text, no detector asked.
+/// What is said of a text: what the change says, and where that leaves it open what a detector leans to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FactsFinding {
-    /// What follows from the facts.
+    /// What follows from the facts, and from the detector if one was asked.
     pub verdict: Verdict,
     /// Why the verdict is `abstain`; null for others.
     pub reason: Option<String>,
@@ -131,11 +137,15 @@ pub struct FactsFinding {
 }
 
 impl FactsFinding {
-    /// Of a case, by all rules.
-    pub fn new(case: &Case) -> Self {
-        let judgement = case.judgement();
+    /// Of a case and what its change says of it.
+    pub fn new(case: &Case, judgement: &Judgement) -> Self {
         let Decided { verdict, reason } = of_text(judgement, None);
-        FactsFinding { verdict, reason, statements: statements(case, judgement) }
+        FactsFinding { verdict, reason, statements: statements(case, judgement, None) }
+    }
+
+    /// Decides again, now that a detector was asked.
+    pub fn decide(&mut self, judgement: &Judgement, leaning: Leaning) {
+        Decided { verdict: self.verdict, reason: self.reason } = of_text(judgement, Some(leaning));
     }
 }
 
@@ -146,6 +156,7 @@ impl Finding {
             id: sample.id.clone(),
             p_hallucination: None,
             p_detector: None,
+            threshold: detector.map(Detector::objects_from),
             verdict: None,
             reason: None,
             statements: Vec::new(),
@@ -174,11 +185,11 @@ pub struct Evidence {
 /// A word that the model did not expect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SurprisingWord {
-    /// As in the text.
+    /// The word as it stands in the text.
     pub word: String,
     /// First byte in the text.
     pub byte_start: usize,
-    /// One past the last byte.
+    /// Byte in the text one past the last.
     pub byte_end: usize,
     /// ln p of its least likely token, nats.
     pub logprob: f64,
@@ -189,7 +200,7 @@ pub struct SurprisingWord {
 pub struct RestsOn {
     /// 1-based line of the diff.
     pub diff_line: usize,
-    /// As in the diff.
+    /// The line as it stands in the diff, marker included.
     pub text: String,
     /// Whether it was added or removed.
     pub changed: bool,
@@ -200,26 +211,23 @@ pub struct RestsOn {
 /// A feature's part in a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contribution {
-    /// The feature's column.
+    /// The feature's column in a table, `NAME@MODEL`.
     pub feature: String,
-    /// Its value; none of a list of numbers.
+    /// The feature's value in this text, in its own unit; none of a list of numbers.
     pub value: Option<f64>,
     /// What it adds to the log-odds of "unsupported", against a training row with the mean value.
     pub log_odds: f64,
 }
 
-/// The statements of a case with what the change says of each.
-pub(crate) fn statements(case: &Case, judgement: &Judgement) -> Vec<StatementFinding> {
-    let of = |judged: &Judged| {
-        let accused = judged.ruled.iter().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
-        StatementFinding {
-            byte_start: judged.span.start,
-            byte_end: judged.span.end,
-            kind: judged.kind.name(),
-            verdict: of_statement(judged).verdict,
-            p_hallucination: accused.map(|ruled| ruled.rule.precision).reduce(f64::max),
-            facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
-        }
+/// The statements of a case with what the change says of each, and what a detector says of the whole text.
+pub(crate) fn statements(case: &Case, judgement: &Judgement, p_detector: Option<f64>) -> Vec<StatementFinding> {
+    let of = |judged: &Judged| StatementFinding {
+        byte_start: judged.span.start,
+        byte_end: judged.span.end,
+        kind: judged.kind.name(),
+        verdict: of_statement(judged).verdict,
+        p_hallucination: of_statement_probability(judged, judgement.language, p_detector),
+        facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
     };
     judgement.statements.iter().map(of).collect()
 }
@@ -228,6 +236,7 @@ fn fact(case: &Case, ruled: &Ruled) -> FactFinding {
     let line = |&index: &usize| FactLine {
         diff_line: index + 1,
         text: case.diff().line_text(index).trim_end().to_owned(),
+        number: case.diff().lines()[index].new.or(case.diff().lines()[index].old),
         place: place_of(case.diff(), index),
     };
     FactFinding {
@@ -337,7 +346,8 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
         (off.abs() > UNLIKE && !was_seen).then(|| {
-            format!("`{}` is {value:.3}, {:.0} standard deviations from the training rows' mean", f.name, off.abs())
+            let how = if off > 0.0 { "high" } else { "low" };
+            format!("`{}` is {value:.3}, too {how} for the detector to have learnt of it", f.name)
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()

@@ -119,6 +119,11 @@ impl Gate {
         Ok(Gate { judges, facts: Facts { rules, tree }, notes })
     }
 
+    /// Sets the tree behind the changes to come.
+    pub fn set_tree(&mut self, tree: Option<SharedTree>) {
+        self.facts.tree = tree;
+    }
+
     /// What differs from the detectors' training and only rounds otherwise, such as the device: verdicts near a threshold may differ.
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -399,9 +404,9 @@ fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
 
 impl Finding {
     /// The verdict: what the facts say, and where they leave it open what the detector leans to.
-    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Verdict>) {
+    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Leaning>) {
         let judgement = facts.of(case);
-        self.statements = statements(case, &judgement);
+        self.statements = statements(case, &judgement, self.p_detector);
         let decided = verdict::of_text(&judgement, leaning);
         self.verdict = Some(decided.verdict);
         self.reason = decided.reason;

@@ -3,9 +3,11 @@
 mod adapted;
 mod edits;
 mod inside;
+mod unseen;
 
 pub use adapted::Answer;
 pub use edits::ScoredEdit;
+pub use unseen::Unseen;
 
 use adapted::Adapted;
 

@@ -1,6 +1,6 @@
 //! What a run computes, and how: the features, the attributed function, the prompt, the budget of tokens and of memory.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
 use crate::{
     families::{attention, catalogue::FeatureSet, hidden},
@@ -74,6 +74,36 @@ impl Settings {
         of_response.map(|&segment| !(self.targets == Targets::NoSpecial && segment == Segment::Special)).collect()
     }
 
+    /// The settings that a table's metadata say it was computed with; what they do not say is as by default. A prompt is known by its
+    /// hash: one that is not built in must be given again.
+    pub fn of_provenance(metadata: &BTreeMap<String, String>) -> Settings {
+        let said = |key: &str| metadata.get(key).map(String::as_str);
+        fn parsed<T: FromStr>(said: Option<&str>, default: T) -> T {
+            said.and_then(|value| value.parse().ok()).unwrap_or(default)
+        }
+        let default = Settings::default();
+        let built_in = said("template").and_then(|name| Template::builtin(name).ok());
+        Settings {
+            attributed_fn: parsed(said("attributed_fn"), default.attributed_fn),
+            fold: parsed(said("fold"), default.fold),
+            normalize: parsed(said("normalize"), default.normalize),
+            template: built_in.filter(|template| said("template_sha256") == Some(&template.hash())),
+            targets: parsed(said("targets"), default.targets),
+            denominator: parsed(said("denominator"), default.denominator),
+            target_rule: TargetRule {
+                start_row: parsed(said("start_row"), default.target_rule.start_row),
+                first_target: parsed(said("first_target"), default.target_rule.first_target),
+            },
+            encode: EncodeOptions {
+                max_tokens: said("max_tokens").and_then(|n| n.parse().ok()),
+                parse_special: parsed(said("parse_special"), default.encode.parse_special),
+                message_prefix: parsed(said("message_prefix"), default.encode.message_prefix),
+                ..default.encode
+            },
+            ..default
+        }
+    }
+
     /// The settings as the metadata of a table.
     pub fn provenance(&self) -> BTreeMap<String, String> {
         let templates: Vec<Template> = match &self.template {
@@ -125,4 +155,43 @@ impl Settings {
 /// The rule's name in metadata.
 fn changed_rule(rule: ChangedRule) -> String {
     if rule == ChangedRule::default() { "default".to_owned() } else { format!("{rule:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_metadata_say_is_what_was_set() {
+        let default = Settings::default();
+        let back = |settings: &Settings| Settings::of_provenance(&settings.provenance()).provenance();
+        let same = |settings: Settings| {
+            // of which features they are follows from a table's columns
+            let of =
+                Settings { features: settings.features.clone(), ..Settings::of_provenance(&settings.provenance()) };
+            assert_eq!(of.provenance(), settings.provenance());
+        };
+        assert_eq!(back(&default), default.provenance());
+        same(Settings {
+            attributed_fn: AttributedFn::Logit,
+            fold: Fold::Dot,
+            normalize: false,
+            template: Some(Template::builtin("raw").unwrap()),
+            targets: Targets::AppendEos,
+            denominator: Denominator::Source,
+            encode: EncodeOptions {
+                max_tokens: Some(300),
+                parse_special: true,
+                message_prefix: true,
+                ..EncodeOptions::default()
+            },
+            ..Settings::default()
+        });
+        // a prompt that only has the name of a built-in one
+        let mut other =
+            Settings { template: Some(Template::builtin("raw").unwrap()), ..Settings::default() }.provenance();
+        other.insert("template_sha256".into(), "0".into());
+        assert!(Settings::of_provenance(&other).template.is_none());
+        assert_eq!(Settings::of_provenance(&BTreeMap::new()).provenance(), default.provenance());
+    }
 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use veridiff_detector::Verdict as Leaning;
+use veridiff_detector::Leaning;
 use veridiff_facts::{
-    judge::{Judged, Judgement},
+    judge::{Judged, Judgement, Standing},
     rules::{Ruled, Ruling},
 };
 use veridiff_text::statements::{StatementKind, TextLanguage};
@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As in JSON.
+    /// The verdict's name as it stands in JSON, such as `nothing_to_check`.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::NothingToCheck => "nothing_to_check",
@@ -37,7 +37,7 @@ impl Verdict {
         }
     }
 
-    /// As a person reads it.
+    /// The verdict in the words that a person reads, such as "no objection".
     pub fn words(self) -> &'static str {
         match self {
             Verdict::NothingToCheck => "nothing to check",
@@ -52,9 +52,9 @@ impl Verdict {
 /// A verdict with the reason of one that cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
-    /// What is said.
+    /// What is said of the text or statement.
     pub verdict: Verdict,
-    /// Why it cannot be told.
+    /// Why it cannot be told, in words; `None` for every verdict but `Abstain`.
     pub reason: Option<String>,
 }
 
@@ -70,25 +70,22 @@ impl Decided {
 
 /// What is said of a statement by the facts alone.
 pub fn of_statement(judged: &Judged) -> Decided {
-    let says_something = judged.kind == StatementKind::Assertion;
-    match judged.ruling() {
-        Some(Ruling::Contradicted) => Decided::of(Verdict::Contradicted),
-        _ if !says_something => Decided::of(Verdict::NothingToCheck),
-        Some(Ruling::Nowhere) => Decided::of(Verdict::Unsupported),
-        Some(Ruling::NotHere) => {
+    let Some(standing) = judged.standing() else { return Decided::of(Verdict::NothingToCheck) };
+    match standing {
+        Standing::Contradicted => Decided::of(Verdict::Contradicted),
+        Standing::Nowhere => Decided::of(Verdict::Unsupported),
+        Standing::NotHere => {
             let absent = judged.ruled.iter().find(|ruled| ruled.ruling == Ruling::NotHere);
             Decided::abstains(
                 absent.map_or_else(|| "what it names is not in this diff".to_owned(), |r| r.message.clone()),
             )
         }
-        // as many false statements as true ones have all their names in the change
-        Some(Ruling::Holds) | None if judged.is_undecided() => {
+        Standing::Undecided => {
             let word = judged.turns_on.as_deref().unwrap_or("not");
             Decided::abstains(format!("it turns on `{word}`, and no line decides that"))
         }
-        Some(Ruling::Holds) => Decided::of(Verdict::Clear),
-        None if judged.is_grounded() => Decided::of(Verdict::Clear),
-        None => Decided::abstains("it names nothing that the change can be asked about"),
+        Standing::Open => Decided::abstains("it names nothing that the change can be asked about"),
+        Standing::Confirmed | Standing::Named | Standing::Worded => Decided::of(Verdict::Clear),
     }
 }
 
@@ -133,5 +130,55 @@ pub fn probability(judgement: &Judgement, p_detector: Option<f64>) -> Option<f64
     match (p_detector, floor) {
         (Some(p), Some(floor)) => Some(p.max(floor)),
         (p, floor) => p.or(floor),
+    }
+}
+
+/// The probability that a statement is hallucinated: what a detector says of the whole text, or even chances without one, shifted by
+/// how often statements that stand so to their change are false. Of a contradicted one it is at least the rule's measured precision;
+/// `None` for what says nothing that could be false. Of another language than English only a contradiction tells anything.
+pub fn of_statement_probability(judged: &Judged, language: TextLanguage, p_text: Option<f64>) -> Option<f64> {
+    const EVEN: f64 = 0.5;
+    let standing = judged.standing()?;
+    if standing == Standing::Contradicted {
+        let accused = judged.ruled.iter().filter(|ruled| ruled.ruling == Ruling::Contradicted && ruled.rule.judges);
+        return accused.map(|ruled| ruled.rule.precision).chain(p_text).reduce(f64::max);
+    }
+    if language == TextLanguage::Other {
+        return Some(EVEN);
+    }
+    let odds = |p: f64| p / (1.0 - p).max(f64::MIN_POSITIVE);
+    let odds = odds(p_text.unwrap_or(EVEN)) * odds(standing.share_false());
+    Some(if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use veridiff_text::{diff::Diff, sample::Task};
+
+    const DIFF: &str = "--- a/box.py\n+++ b/box.py\n@@ -1,2 +1,3 @@\n import os\n-def pack(box, size=3):\n+def pack(box, size=8):\n+    box.seal(size)\n";
+
+    fn probabilities(text: &str, p_text: Option<f64>) -> Vec<Option<f64>> {
+        let judgement = Judgement::of(&Diff::parse(DIFF).unwrap(), text, Task::Review);
+        let of = |judged: &Judged| of_statement_probability(judged, judgement.language, p_text);
+        judgement.statements.iter().map(of).collect()
+    }
+
+    #[test]
+    fn every_statement_that_says_something_has_a_probability() {
+        let text = "`size` is 3 now. `pack` calls `seal` here. Please add a test. Thanks!";
+        let [wrong, named, wish, thanks] = probabilities(text, None)[..] else { panic!("four statements") };
+        assert!(wrong > Some(0.8) && named < Some(0.5) && named > Some(0.2), "{wrong:?} {named:?}");
+        assert_eq!((wish, thanks), (None, None));
+        // a detector's probability is shifted, never turned round by what says little
+        let [wrong, named, ..] = probabilities(text, Some(0.9))[..] else { panic!("four statements") };
+        assert!(wrong >= Some(0.9) && named > Some(0.75) && named < Some(0.9), "{wrong:?} {named:?}");
+        assert_eq!(probabilities("`size` is 3 now.", Some(1.0)), [Some(1.0)]);
+    }
+
+    #[test]
+    fn of_another_language_nothing_is_told() {
+        let text = "Die Funktion versiegelt jetzt die Schachtel, nachdem sie gepackt wurde, und das ist auch gut so.";
+        assert_eq!(probabilities(text, Some(0.1)), [Some(0.5)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a corpus: `corpus OUT [--keep-out FILE]… [--not-in FILE]… [--without ROAD]… [--max-commits N] DIR…`
+//! Makes a corpus: `corpus OUT [--keep-out FILE]… [--not-in FILE]… [--without ROAD]… [--max-commits N] [--max-searched N] DIR…`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for whoever edits the roads")]
 
 use std::error::Error;
@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--not-in" => aside.add_samples(Path::new(&value()?))?,
             "--without" => selection.without.push(value()?),
             "--max-commits" => settings.max_commits = value()?.parse()?,
+            "--max-searched" => settings.max_searched = value()?.parse()?,
             _ => dirs.push(PathBuf::from(arg)),
         }
     }
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("{n}/{} {} {:.0} s", jobs.len(), job.history.name, start.elapsed().as_secs_f64());
     })?;
     let parts = jobs.iter().map(|job| Part::read(&job.path)).collect::<Result<Vec<Part>, _>>()?;
-    let corpus = assemble(parts, &selection)?;
+    let corpus = assemble(parts, &selection, None)?;
     corpus.write(&out)?;
     println!("{}\n{:.0} s", corpus.report, start.elapsed().as_secs_f64());
     Ok(())

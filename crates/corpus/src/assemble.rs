@@ -10,9 +10,11 @@ use crate::aside::changed_lines_hash;
 use crate::case::Case;
 use crate::chance;
 use crate::error::CorpusError;
+use crate::likelihood::Remembered;
 use crate::part::{Counts, Part, write_whole};
 use crate::report::Report;
-use crate::roads::{About, ROADS, Road, road};
+use crate::roads::elsewhere::{self, Said};
+use crate::roads::{About, LEFT_OUT, ROADS, Road, Twin, road};
 use crate::rows::{Pair, Row};
 use crate::select::{Candidate, select};
 use crate::tells::{Read, auc_of_words};
@@ -35,7 +37,13 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Selection { seed: 0, max_statements: 3000, max_repeats: 3, without: Vec::new(), max_auc: 0.55 }
+        Selection {
+            seed: 0,
+            max_statements: 3000,
+            max_repeats: 3,
+            without: LEFT_OUT.map(str::to_owned).into(),
+            max_auc: 0.55,
+        }
     }
 }
 
@@ -68,17 +76,22 @@ impl Corpus {
 }
 
 /// A case with where it is from.
+#[derive(Debug)]
 struct Placed<'a> {
     case: &'a Case,
     project: &'a str,
     licence: &'a str,
 }
 
-/// Makes a corpus of parts, in whichever order they are given.
+/// Makes a corpus of parts, in whichever order they are given. With a model's `likelihood` a road whose twins it tells is left out.
 ///
 /// # Errors
-/// [`CorpusError::Empty`] where nothing could be paired.
-pub fn assemble(mut parts: Vec<Part>, selection: &Selection) -> Result<Corpus, CorpusError> {
+/// [`CorpusError::Empty`] where nothing could be paired, and what goes wrong with the model.
+pub fn assemble(
+    mut parts: Vec<Part>,
+    selection: &Selection,
+    likelihood: Option<&Remembered<'_>>,
+) -> Result<Corpus, CorpusError> {
     // within a project the parts' own order, which is that of time, is kept
     parts.sort_by(|a, b| a.header.project.cmp(&b.header.project));
     let mut counts = Counts::new();
@@ -87,32 +100,47 @@ pub fn assemble(mut parts: Vec<Part>, selection: &Selection) -> Result<Corpus, C
     }
     let placed = distinct(&parts, &mut counts);
     let statements = statements(&placed, selection, &mut counts);
-    let keys: Vec<String> =
-        statements.iter().map(|&(at, index)| format!("{}#{index}", placed[at].case.commit)).collect();
+    let keys: Vec<String> = statements.iter().map(|&(at, index)| placed[at].case.key(index)).collect();
+    let said = statements.iter().map(|&(at, index)| Said { project: placed[at].project, case: placed[at].case, index });
+    let of_others = elsewhere::twins(&said.collect::<Vec<_>>(), selection.seed);
     let mut left_out = selection.without.clone();
     // a statement of a road that is left out may take another one, so all is chosen again
     loop {
-        let pairs = chosen(&placed, &statements, &keys, &left_out, selection);
+        let pairs = chosen(&placed, &statements, &keys, &of_others, &left_out, selection);
         if pairs.is_empty() {
             return Err(CorpusError::Empty);
         }
-        let told = told(&pairs, selection);
+        let told = told(&pairs, selection, likelihood)?;
         if told.is_empty() {
-            let report = Report::new(&pairs, counts, &left_out, selection.seed);
+            let report = Report::new(&pairs, counts, &left_out, selection.seed, likelihood)?;
             return Ok(Corpus { pairs, report });
         }
         left_out.extend(told);
     }
 }
 
-/// Roads whose twins words alone tell.
-fn told(pairs: &[Pair], selection: &Selection) -> Vec<String> {
-    let is_told = |road: &&&dyn Road| {
-        let of_road = pairs.iter().filter(|pair| pair.truth.road == road.name());
-        let texts: Vec<Read<'_>> = of_road.flat_map(Pair::rows).map(Row::read).collect();
-        auc_of_words(&texts, false, selection.seed).is_some_and(|auc| auc >= selection.max_auc)
+/// Roads whose twins words alone tell, or else how probable a model finds them without the change.
+fn told(
+    pairs: &[Pair],
+    selection: &Selection,
+    likelihood: Option<&Remembered<'_>>,
+) -> Result<Vec<String>, CorpusError> {
+    let of_road = |road: &str| pairs.iter().filter(|pair| pair.truth.road == road).collect::<Vec<&Pair>>();
+    let tells = |auc: Option<f64>| auc.is_some_and(|auc| auc >= selection.max_auc);
+    let by_words = |road: &&&dyn Road| {
+        let texts: Vec<Read<'_>> = of_road(road.name()).into_iter().flat_map(Pair::rows).map(Row::read).collect();
+        tells(auc_of_words(&texts, false, selection.seed))
     };
-    ROADS.par_iter().filter(|road| is_told(road)).map(|road| road.name().to_owned()).collect()
+    let mut told: Vec<&str> = ROADS.par_iter().filter(by_words).map(|road| road.name()).collect();
+    // a model takes longer, so it is asked of what words do not tell
+    if let Some(likelihood) = likelihood.filter(|_| told.is_empty()) {
+        for road in ROADS {
+            if tells(likelihood.tell(&of_road(road.name()), selection.seed)?.map(|tell| tell.auc)) {
+                told.push(road.name());
+            }
+        }
+    }
+    Ok(told.into_iter().map(str::to_owned).collect())
 }
 
 /// Cases whose change no other has: forks and picked commits have the same.
@@ -151,8 +179,10 @@ fn statements(placed: &[Placed<'_>], selection: &Selection, counts: &mut Counts)
     }
     let mut all = Vec::new();
     for (_, mut of_project) in by_project {
-        of_project.sort_by_cached_key(|(at, index)| {
-            chance(selection.seed, &["taken", &placed[*at].case.commit, &index.to_string()])
+        // a comment that was rewritten with its code is rare
+        of_project.sort_by_cached_key(|&(at, index)| {
+            let case = placed[at].case;
+            (case.comment.is_none(), chance(selection.seed, &["taken", &case.key(index)]))
         });
         let beyond = of_project.len().saturating_sub(selection.max_statements);
         if beyond > 0 {
@@ -169,14 +199,16 @@ fn chosen(
     placed: &[Placed<'_>],
     statements: &[(usize, usize)],
     keys: &[String],
+    of_others: &[Vec<Twin>],
     left_out: &[String],
     selection: &Selection,
 ) -> Vec<Pair> {
-    let by_commit: HashMap<&str, &Placed<'_>> = placed.iter().map(|one| (one.case.commit.as_str(), one)).collect();
+    let whole = placed.iter().filter(|one| one.case.comment.is_none());
+    let by_commit: HashMap<&str, &Placed<'_>> = whole.map(|one| (one.case.commit.as_str(), one)).collect();
     let mut candidates = Vec::new();
     for (number, &(at, index)) in statements.iter().enumerate() {
         let told = &placed[at].case.statements[index];
-        for twin in told.twins.iter().filter(|twin| !left_out.contains(&twin.road)) {
+        for twin in told.twins.iter().chain(&of_others[number]).filter(|twin| !left_out.contains(&twin.road)) {
             candidates.push(Candidate { statement: number, key: &keys[number], text: &told.statement.text, twin });
         }
     }
@@ -198,7 +230,8 @@ fn pair(
     let road = road(&candidate.twin.road)?;
     let case = of.case;
     let group = format!("{}@{}", of.project, case.commit.get(..12)?);
-    let name = format!("{group}#{index}");
+    let key = case.key(index);
+    let name = format!("{group}{}", &key[case.commit.len()..]);
     let truth = Row {
         id: format!("{name}:true"),
         diff: case.diff.clone(),

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use veridiff_text::diff::Diff;
 use veridiff_text::language;
 
-use crate::aside::changed_lines_hash;
 use crate::message::Statement;
 use crate::roads::Twin;
 
@@ -15,7 +14,7 @@ pub struct Case {
     pub commit: String,
     /// The change as git shows it.
     pub diff: String,
-    /// Its changed lines, by [`changed_lines_hash`].
+    /// Its changed lines, by [`crate::aside::changed_lines_hash`].
     pub hash: String,
     /// The programming language of its first file of code.
     pub language: Option<String>,
@@ -23,6 +22,8 @@ pub struct Case {
     pub paths: Vec<String>,
     /// The hash, or its beginning, of the commit that this one takes back.
     pub reverts: Option<String>,
+    /// Of a comment that was rewritten in the commit its place among those; none for what the message says of the whole.
+    pub comment: Option<usize>,
     /// What its author said; empty for one that only takes back another.
     pub statements: Vec<Told>,
 }
@@ -39,16 +40,25 @@ pub struct Told {
 
 impl Case {
     /// A commit without its twins.
-    pub fn new(commit: &str, diff: &Diff, statements: Vec<Statement>, reverts: Option<String>) -> Case {
+    pub fn new(commit: &str, diff: &Diff, hash: String, statements: Vec<Statement>, reverts: Option<String>) -> Case {
         let paths = diff.files().to_vec();
         Case {
             commit: commit.to_owned(),
             diff: diff.text().to_owned(),
-            hash: changed_lines_hash(diff),
+            hash,
             language: paths.iter().find_map(|path| code_language(path)).map(str::to_owned),
             paths,
             reverts,
+            comment: None,
             statements: statements.into_iter().map(|statement| Told { statement, twins: Vec::new() }).collect(),
+        }
+    }
+
+    /// What a statement is called: its commit and its place there.
+    pub fn key(&self, index: usize) -> String {
+        match self.comment {
+            Some(comment) => format!("{}#comment{comment}", self.commit),
+            None => format!("{}#{index}", self.commit),
         }
     }
 

@@ -8,13 +8,13 @@ use veridiff_git::Commit;
 use veridiff_text::diff::{Diff, LineKind};
 
 use crate::Settings;
-use crate::aside::Aside;
+use crate::aside::{Aside, changed_lines_hash};
 use crate::case::{Case, code_language};
 use crate::error::CorpusError;
 use crate::history::History;
-use crate::message::{Refusal, reverted, statements};
-use crate::part::{Counts, Header, Part, commits_of, n_parts, path_of};
-use crate::roads::{About, Around, ROADS, Scene, Twin};
+use crate::message::{Refusal, Statement, reverted, statements};
+use crate::part::{Counts, Header, PART, Part, commits_of, n_parts, path_of};
+use crate::roads::{About, Around, ROADS, Scene, Twin, comment};
 use crate::truth::{Seen, fact, seen};
 
 /// A part that is to be there when a run is over.
@@ -63,19 +63,42 @@ pub fn collect(history: &History, index: usize, settings: &Settings, aside: &Asi
     let mut counts = Counts::new();
     let mut cases = Vec::new();
     let mut diffs = Vec::new();
+    let mut comments = Vec::new();
+    let is_searched = index * PART < settings.max_searched;
+    let mut n_silent = 0;
     for id in commits_of(history, index) {
         count(&mut counts, "commits");
-        let drafted =
-            history.repository.commit(id).map_err(|_| "broken").and_then(|commit| draft(&commit, settings, aside));
-        match drafted {
-            Ok((case, diff)) => {
+        let commit = match history.repository.commit(id) {
+            Ok(commit) => commit,
+            Err(_) => {
+                count(&mut counts, "broken");
+                continue;
+            }
+        };
+        let said = said(&commit);
+        // a commit whose message says nothing may rewrite a comment all the same
+        let is_silent = said.as_ref().is_err_and(|why| is_silent(why));
+        if said.is_err() && !(is_silent && is_searched && n_silent < MAX_SILENT) {
+            said.err().iter().for_each(|why| count(&mut counts, why));
+            continue;
+        }
+        n_silent += usize::from(is_silent);
+        let read = read(&commit, settings, aside, is_searched);
+        if let (true, Ok((diff, _))) = (is_searched, &read) {
+            count(&mut counts, "searched for comments");
+            comments.extend(comment::cases(id, diff, settings));
+        }
+        let small = read.and_then(|(diff, hash)| is_one_thing(&diff, settings).map(|()| (diff, hash)));
+        match said.and_then(|said| Ok((said, small?))) {
+            Ok(((statements, reverts), (diff, hash))) => {
                 count(&mut counts, "chosen");
-                cases.push(case);
+                cases.push(Case::new(id, &diff, hash, statements, reverts));
                 diffs.push(diff);
             }
             Err(why) => count(&mut counts, why),
         }
     }
+    comments.retain(|case| !aside.has_change(&case.hash));
     let changes: Vec<Change<'_>> = diffs.iter().map(Change::new).collect();
     for (case, change) in cases.iter_mut().zip(&changes) {
         case.statements.retain(|told| {
@@ -99,6 +122,8 @@ pub fn collect(history: &History, index: usize, settings: &Settings, aside: &Asi
         }
     }
     cases.retain(|case| !case.statements.is_empty() || case.reverts.is_some());
+    *counts.entry("comments rewritten with their code".into()).or_default() += comments.len();
+    cases.extend(comments);
     let header = Header { project: history.name.clone(), licence: history.licence.to_owned(), counts };
     Part { header, cases }
 }
@@ -107,24 +132,55 @@ fn count(counts: &mut Counts, what: &str) {
     *counts.entry(what.to_owned()).or_default() += 1;
 }
 
-/// A commit as a case, or why it is left out.
-fn draft(commit: &Commit, settings: &Settings, aside: &Aside) -> Result<(Case, Diff), &'static str> {
+/// What a commit's message says of it and which other one it takes back, or why nothing is taken from it.
+fn said(commit: &Commit) -> Result<(Vec<Statement>, Option<String>), &'static str> {
     if commit.parents.len() != 1 {
-        return Err("merge or first");
+        return Err(name_of(Refusal::Merge));
     }
     let reverts = reverted(&commit.message).map(str::to_owned);
-    let statements = match statements(&commit.message) {
-        Ok(statements) => statements,
-        Err(Refusal::Revert) if reverts.is_some() => Vec::new(),
-        Err(refusal) => return Err(name_of(refusal)),
-    };
+    match statements(&commit.message) {
+        Ok(statements) => Ok((statements, reverts)),
+        Err(Refusal::Revert) if reverts.is_some() => Ok((Vec::new(), reverts)),
+        Err(refusal) => Err(name_of(refusal)),
+    }
+}
+
+/// Of a part's commits whose messages say nothing of the change so many are searched for comments.
+const MAX_SILENT: usize = 25;
+
+/// Whether nothing is taken from a message because it says nothing of the change, or several things.
+fn is_silent(why: &str) -> bool {
+    [Refusal::Vague, Refusal::Several].map(name_of).contains(&why)
+}
+
+/// Of a change that is so many times larger than one of which a message can be a statement a comment may still be taken, since it
+/// speaks of one file.
+const WIDER: usize = 4;
+
+/// Whether a change is small enough for its message to speak of all of it.
+fn is_one_thing(diff: &Diff, settings: &Settings) -> Result<(), &'static str> {
+    match () {
+        () if diff.files().len() > settings.max_files => Err("files"),
+        () if diff.text().len() > settings.max_diff => Err("long"),
+        () => Ok(()),
+    }
+}
+
+/// A commit's change and the hash of its changed lines, or why it is left out.
+fn read(
+    commit: &Commit,
+    settings: &Settings,
+    aside: &Aside,
+    is_searched: bool,
+) -> Result<(Diff, String), &'static str> {
+    let wider = if is_searched { WIDER } else { 1 };
     let paths = commit.paths().map_err(|_| "broken")?;
     // a rename is two paths
-    if paths.len() > 2 * settings.max_files || !paths.iter().any(|path| code_language(path).is_some()) {
+    if paths.len() > 2 * wider * settings.max_files || !paths.iter().any(|path| code_language(path).is_some()) {
         return Err("files");
     }
     let text = commit.diff().map_err(|_| "broken")?;
-    if text.len() > settings.max_diff {
+    if text.len() > wider * settings.max_diff {
         return Err("long");
     }
     if text.contains('\u{fffd}') || text.contains("\nBinary files ") {
@@ -132,14 +188,14 @@ fn draft(commit: &Commit, settings: &Settings, aside: &Aside) -> Result<(Case, D
     }
     let diff = Diff::parse(&text).map_err(|_| "not text")?;
     let has_code = diff.lines().iter().any(|line| line.kind == LineKind::Added || line.kind == LineKind::Removed);
-    if diff.files().len() > settings.max_files || !has_code {
+    if !has_code || !is_searched && diff.files().len() > settings.max_files {
         return Err("files");
     }
-    let case = Case::new(&commit.id, &diff, statements, reverts);
-    if aside.has_change(&case.hash) {
+    let hash = changed_lines_hash(&diff);
+    if aside.has_change(&hash) {
         return Err("kept aside");
     }
-    Ok((case, diff))
+    Ok((diff, hash))
 }
 
 fn name_of(refusal: Refusal) -> &'static str {

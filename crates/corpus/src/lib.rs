@@ -14,11 +14,12 @@
 //! | `aside.rs` | what must not be looked at: repositories, hashes of changed lines |
 //! | `case.rs`, `undo.rs` | a commit that was chosen: its diff, also as `git revert` would make it, and its statements |
 //! | `message.rs`, `verbs.rs`, `words.rs` | a message as statements that say one thing of the change; English |
+//! | `comments.rs` | comments that were rewritten with their code |
 //! | `truth.rs` | what facts say of a statement and of its twin |
 //! | `roads/` | the trait [`roads::Road`], one list, and one file a road from a statement to its twin |
 //! | `part.rs`, `collect.rs` | the unit of work: read once, written in one step, never changed by what else runs |
 //! | `select.rs`, `assemble.rs` | which twins are taken, so that no edit is more frequent than its opposite |
-//! | `rows.rs`, `tells.rs`, `report.rs` | samples, what a reader of the texts alone could guess, counts |
+//! | `rows.rs`, `tells.rs`, `likelihood.rs`, `report.rs` | samples, what a reader of the texts alone could guess, counts |
 //!
 //! A part depends on its commits and the [`Settings`] alone, and the corpus on the parts in the order of their names. So the same
 //! histories and the same seed give the same bytes, whatever was interrupted and however the parts were shared among machines.
@@ -27,9 +28,11 @@ pub mod aside;
 pub mod assemble;
 pub mod case;
 pub mod collect;
+mod comments;
 mod error;
 pub mod history;
 pub mod licence;
+pub mod likelihood;
 pub mod message;
 pub mod part;
 mod report;
@@ -60,11 +63,13 @@ pub struct Settings {
     pub max_files: usize,
     /// A longer diff is left out, in bytes.
     pub max_diff: usize,
+    /// Of each history the youngest commits that are searched for comments that were rewritten with their code.
+    pub max_searched: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 0, max_commits: 20_000, max_files: 3, max_diff: 6000 }
+        Settings { seed: 0, max_commits: 20_000, max_files: 3, max_diff: 6000, max_searched: 2000 }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::history::History;
 pub const PART: usize = 500;
 
 /// How parts are written; a change of what roads make of a commit must change it too.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// How often what happened, by name.
 pub type Counts = BTreeMap<String, usize>;

@@ -9,6 +9,8 @@ use veridiff_facts::mention::mentions;
 use veridiff_text::diff::Diff;
 
 use crate::case::Case;
+use crate::error::CorpusError;
+use crate::likelihood::{Remembered, Tell};
 use crate::part::Counts;
 use crate::roads::ROADS;
 use crate::rows::{Pair, Row};
@@ -22,6 +24,8 @@ pub struct Report {
     pub roads: Vec<Tells>,
     /// Roads that are left out.
     pub left_out: Vec<String>,
+    /// The model that was asked how probable the texts are.
+    pub model: Option<String>,
     /// Pairs by project, with its licence.
     pub projects: BTreeMap<String, (String, usize)>,
     /// Pairs by language.
@@ -50,6 +54,8 @@ pub struct Tells {
     pub auc_two_words: Option<f64>,
     /// AUC of the diff's lines added less those removed, whichever way it tells.
     pub auc_net_lines: Option<f64>,
+    /// What the model's likelihood tells, where one was asked.
+    pub likelihood: Option<Tell>,
     /// Of the true ones and of the twins: mean length in characters.
     pub length: [f64; 2],
     /// Share with a denial.
@@ -60,7 +66,16 @@ pub struct Tells {
 
 impl Report {
     /// Looks at all pairs.
-    pub fn new(pairs: &[Pair], counts: Counts, left_out: &[String], seed: u64) -> Report {
+    ///
+    /// # Errors
+    /// What goes wrong with the model of `likelihood`.
+    pub fn new(
+        pairs: &[Pair],
+        counts: Counts,
+        left_out: &[String],
+        seed: u64,
+        likelihood: Option<&Remembered<'_>>,
+    ) -> Result<Report, CorpusError> {
         let mut projects: BTreeMap<String, (String, usize)> = BTreeMap::new();
         let mut languages: BTreeMap<String, usize> = BTreeMap::new();
         for pair in pairs {
@@ -76,7 +91,14 @@ impl Report {
             })
             .collect();
         roads.push(tells("all", "", &pairs.iter().collect::<Vec<_>>(), seed));
-        Report { roads, left_out: left_out.to_vec(), projects, languages, counts }
+        if let Some(likelihood) = likelihood {
+            for tells in &mut roads {
+                let of_road = pairs.iter().filter(|pair| tells.kind.is_empty() || pair.truth.road == tells.road);
+                tells.likelihood = likelihood.tell(&of_road.collect::<Vec<_>>(), seed)?;
+            }
+        }
+        let model = likelihood.map(|likelihood| likelihood.model());
+        Ok(Report { roads, left_out: left_out.to_vec(), model, projects, languages, counts })
     }
 
     /// Pairs by licence.
@@ -110,6 +132,7 @@ fn tells(road: &'static str, kind: &'static str, pairs: &[&Pair], seed: u64) -> 
         auc_words: auc_of_words(&texts, false, seed),
         auc_two_words: auc_of_words(&texts, true, seed),
         auc_net_lines: auc(&net, &labels).map(|auc| auc.max(1.0 - auc)),
+        likelihood: None,
         length: mean(&|row| Some(rows[row].text.len() as f64)),
         denials: mean(&|row| Some(f64::from(u8::from(denies(&rows[row].text))))),
         named: mean(&|row| named[row]),
@@ -146,13 +169,21 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "diff's net lines alone; of true texts and twins the mean length, the share with a denial, the share of names that the diff has.\n"
+            "diff's net lines alone; of true texts and twins the mean length, the share with a denial, the share of names that the diff has."
         )?;
+        if let Some(model) = &self.model {
+            writeln!(
+                f,
+                "Likelihood: AUC of a text's mean log-probability without the change, and the share of pairs whose twin has the lower one,"
+            )?;
+            writeln!(f, "by {model}, of at most {} pairs of a road.", crate::likelihood::ASKED)?;
+        }
+        writeln!(f)?;
         writeln!(
             f,
-            "| road | kind | pairs | contradicted by facts | AUC words | AUC two words | AUC net lines | length | denials | named |"
+            "| road | kind | pairs | contradicted by facts | AUC words | AUC two words | AUC net lines | likelihood | length | denials | named |"
         )?;
-        writeln!(f, "|---|---|---|---|---|---|---|---|---|---|")?;
+        writeln!(f, "|---|---|---|---|---|---|---|---|---|---|---|")?;
         let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
         for tells in &self.roads {
             let Tells {
@@ -163,6 +194,7 @@ impl fmt::Display for Report {
                 auc_words,
                 auc_two_words,
                 auc_net_lines,
+                likelihood,
                 length,
                 denials,
                 named,
@@ -170,10 +202,11 @@ impl fmt::Display for Report {
             let share = |pair: &[f64; 2]| format!("{:.1}%, {:.1}%", 100.0 * pair[0], 100.0 * pair[1]);
             writeln!(
                 f,
-                "| {road} | {kind} | {pairs} | {contradicted} | {} | {} | {} | {:.1}, {:.1} | {} | {} |",
+                "| {road} | {kind} | {pairs} | {contradicted} | {} | {} | {} | {} | {:.1}, {:.1} | {} | {} |",
                 number(*auc_words),
                 number(*auc_two_words),
                 number(*auc_net_lines),
+                likelihood.map_or("-".into(), |tell| tell.to_string()),
                 length[0],
                 length[1],
                 share(denials),

@@ -15,7 +15,7 @@ use veridiff_corpus::{Selection, Settings, assemble, collect};
 use veridiff_text::diff::Diff;
 
 /// Messages and what a file then has: pairs of opposite changes, so that directions can be balanced.
-const STEPS: [(&str, &str); 9] = [
+const STEPS: [(&str, &str); 11] = [
     ("Start the reader\n", "def read(path):\n    return open(path)\n"),
     ("Add a timeout to the reader\n", "def read(path, timeout=10):\n    return open(path, timeout)\n"),
     ("Remove the timeout from the reader\n", "def read(path):\n    return open(path)\n"),
@@ -25,6 +25,22 @@ const STEPS: [(&str, &str); 9] = [
     ("Remove the cache for read_file paths\n", "def read_file(path):\n    return load(path)\n"),
     ("Don't load empty read_file paths\n", "def read_file(path):\n    return load(path) if path else None\n"),
     ("Load empty read_file paths\n", "def read_file(path):\n    return load(path)\n"),
+    ("Wait\n", "# The reader waits at most 10 seconds.\ndef wait():\n    return sleep(10)\n"),
+    ("Wait longer\n", "# The reader waits at most 30 seconds.\ndef wait():\n    return sleep(30)\n"),
+];
+
+/// What two of the projects have alone, so that what is said of one is false of the other.
+const OWN: [(&str, &str, &str); 2] = [
+    (
+        "one",
+        "Add retries of socket requests\n",
+        "def retries(socket, requests):\n    return [socket(r) for r in requests]\n",
+    ),
+    (
+        "two",
+        "Count parsed headers without comments\n",
+        "def count(parsed, headers):\n    return len(parsed) - comments(headers)\n",
+    ),
 ];
 
 /// A history under a permissive licence.
@@ -33,9 +49,12 @@ fn history(folder: &Path, name: &str) -> PathBuf {
     fs::create_dir(&dir).unwrap();
     git(&dir, &["init", "--quiet", "--initial-branch=main"], 0);
     fs::write(dir.join("LICENSE"), "Permission is hereby granted, free of charge, to any person").unwrap();
-    for (second, (message, text)) in STEPS.into_iter().enumerate() {
+    let own = OWN.into_iter().filter(|(of, ..)| *of == name).map(|(_, message, text)| (message, text));
+    for (second, (message, text)) in STEPS.into_iter().chain(own).enumerate() {
         // two projects must not have the same changes
-        let text = text.lines().map(|line| format!("{line}  # {name}\n")).collect::<String>();
+        let of_line =
+            |line: &str| if line.starts_with('#') { format!("{line}\n") } else { format!("{line}  # {name}\n") };
+        let text = text.lines().map(of_line).collect::<String>();
         fs::write(dir.join("reader.py"), text).unwrap();
         git(&dir, &["add", "."], second);
         git(&dir, &["commit", "--quiet", "-m", message], second);
@@ -70,7 +89,7 @@ fn bytes(histories: &[History], parts: &Path) -> String {
     let parts = jobs.iter().map(|job| Part::read(&job.path).unwrap()).collect();
     // words that tell are no matter of twelve pairs
     let selection = Selection { max_auc: 2.0, ..Selection::default() };
-    let corpus = assemble(parts, &selection).unwrap();
+    let corpus = assemble(parts, &selection, None).unwrap();
     let rows: Vec<String> =
         corpus.pairs.iter().flat_map(Pair::rows).map(|row| serde_json::to_string(row).unwrap()).collect();
     format!("{}\n{}", rows.join("\n"), corpus.report)
@@ -85,7 +104,9 @@ fn the_same_bytes_whatever_was_interrupted_and_shared() {
     let aside = Aside::default();
     let whole = TempDir::new().unwrap();
     let at_once = bytes(&opened(folder.path(), &["one", "two", "three"], &aside), whole.path());
-    assert!(at_once.contains("\"road\":\"direction\"") && at_once.contains("\"road\":\"swap\""), "{at_once}");
+    for road in ["direction", "swap", "comment", "elsewhere"] {
+        assert!(at_once.contains(&format!("\"road\":\"{road}\"")), "{road}: {at_once}");
+    }
 
     // one shard, then a run that is killed before it has all parts, then the rest in another order
     let shared = TempDir::new().unwrap();
@@ -104,7 +125,7 @@ fn another_seed_gives_other_bytes_and_every_pair_is_whole() {
     let aside = Aside::default();
     let histories = opened(folder.path(), &["one"], &aside);
     let part = collect::collect(&histories[0], 0, &Settings::default(), &aside);
-    let corpus = assemble(vec![part.clone()], &Selection { max_auc: 2.0, ..Selection::default() }).unwrap();
+    let corpus = assemble(vec![part.clone()], &Selection { max_auc: 2.0, ..Selection::default() }, None).unwrap();
     for pair in &corpus.pairs {
         let [truth, twin] = pair.rows();
         assert_eq!((truth.label, twin.label), (0, 1));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use veridiff_text::hint::Hint;
+use veridiff_text::{choice::did_you_mean, hint::Hint};
 
 use crate::{Difference, SCHEMA_VERSION};
 
@@ -239,12 +239,11 @@ impl DetectorError {
                 "feature columns are named `<feature>@<scorer>`; `veridiff score` makes them; columns: {}",
                 list(columns)
             )),
-            UnknownFeature { known, .. } | MissingFeature { known, .. } => {
-                Some(format!("the table's features: {}", list(known)))
-            }
+            UnknownFeature { pattern, known } => Some(guess_or(pattern, known, "the table's features")),
+            MissingFeature { known, .. } => Some(format!("the table's features: {}", list(known))),
             WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
-            WhereColumn { known, .. } | ByColumn { known, .. } => Some(format!("columns: {}", list(known))),
-            WhereValue { column, known, .. } => Some(format!("values of `{column}`: {}", list(known))),
+            WhereColumn { column, known, .. } | ByColumn { column, known, .. } => Some(guess_or(column, known, "columns")),
+            WhereValue { column, value, known, .. } => Some(guess_or(value, known, &format!("values of `{column}`"))),
             ByTooManyValues { .. } => Some("choose a column that sorts the rows, such as `language`".into()),
             NoRows { .. } => Some("all clauses must hold at once; loosen one".into()),
             TooFewGroups { n_folds: 0 | 1, .. } => Some("ask for at least two folds".into()),
@@ -280,4 +279,11 @@ fn list(names: &[String]) -> String {
         text.push_str(&format!(" and {} more", names.len() - MAX_LISTED));
     }
     text
+}
+
+/// The one of `known` that `name` was probably meant to be, else all of them as `what`. Features are also called by what stands before
+/// their `@`.
+fn guess_or(name: &str, known: &[String], what: &str) -> String {
+    let names = known.iter().flat_map(|known| [known.as_str(), known.split('@').next().unwrap_or(known)]);
+    did_you_mean(name, names).unwrap_or_else(|| format!("{what}: {}", list(known)))
 }

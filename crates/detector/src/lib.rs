@@ -20,7 +20,7 @@ mod statistics;
 #[cfg(test)]
 mod toy;
 
-pub use artefact::decision::{Decision, DecisionRule, Operation, Verdict};
+pub use artefact::decision::{Decision, DecisionRule, Leaning, Operation};
 pub use artefact::domain::Domain;
 pub use artefact::file::{Detector, Feature, SCHEMA_VERSION, Training};
 pub use artefact::fit::{Fit, FitSettings, fit_detector};
@@ -43,6 +43,7 @@ pub use evaluation::evaluate::{
 pub use evaluation::folds::Groups;
 pub(crate) use evaluation::folds::grouped_folds;
 pub use evaluation::mismatched::{MISMATCH_COLUMN, Mismatched};
+pub use evaluation::mistakes::{Mistake, Mistakes};
 pub use evaluation::out_of_fold::{FoldScores, SetScores, fold_scores};
 pub use evaluation::predictions::{Direction, Figure, GeneratorFigure, InSample, MeanFigure};
 pub use evaluation::repeated::{RepeatedFigure, RepeatedSet, Repeats, ablation_sets, repeat_folds};

@@ -188,6 +188,10 @@ pub struct LabelledRows {
     pub groups: Groups,
     /// Who wrote each text, where known.
     pub generators: Vec<Option<String>>,
+    /// What the table calls each row, where it says so.
+    pub ids: Vec<Option<String>>,
+    /// Each text, where the table has a column of them.
+    pub texts: Vec<Option<String>>,
     /// Columns to give figures by, each with a value for every row that has one.
     pub by: Vec<(String, Vec<Option<String>>)>,
     /// Texts beside other changes, which train and are never judged.
@@ -203,7 +207,7 @@ pub struct LabelledRows {
 impl LabelledRows {
     /// Rows of which nothing but features `[n, F]` with their names, labels and groups is known.
     pub fn new(feature_names: Vec<String>, features: Array2<f64>, labels: Vec<bool>, groups: Groups) -> Self {
-        let generators = vec![None; labels.len()];
+        let unknown = vec![None; labels.len()];
         let kinds = feature_names.iter().map(|name| kind_of(name, feature_of(name))).collect();
         LabelledRows {
             feature_names,
@@ -211,7 +215,9 @@ impl LabelledRows {
             features,
             labels,
             groups,
-            generators,
+            generators: unknown.clone(),
+            ids: unknown.clone(),
+            texts: unknown,
             by: Vec::new(),
             mismatched: Mismatched::default(),
             n_unlabelled: 0,
@@ -317,6 +323,8 @@ pub fn labelled_rows(
     Ok(LabelledRows {
         kinds: features.iter().map(|name| kind_of(name, family(name, catalogue))).collect(),
         generators: usable.iter().map(|&row| cells.generators[row].clone()).collect(),
+        ids: usable.iter().map(|&row| cells.ids[row].clone()).collect(),
+        texts: usable.iter().map(|&row| cells.texts[row].clone()).collect(),
         by,
         mismatched,
         n_unlabelled: table.n_rows() - cells.n_mismatched() - cells.n_labelled(),
@@ -333,6 +341,7 @@ struct Cells {
     ids: Vec<Option<String>>,
     groups: Vec<Option<String>>,
     generators: Vec<Option<String>>,
+    texts: Vec<Option<String>>,
     /// Of a text beside another change the id of its own row.
     twins: Vec<Option<String>>,
     /// One a chosen feature.
@@ -349,14 +358,16 @@ impl Cells {
             }
         }
         let strings = |name: &str| if has(table, name) { table.strings(name) } else { Ok(vec![None; n_rows]) };
-        let (ids, groups, generators) = (strings("id")?, strings("group")?, strings("generator")?);
+        let (ids, groups, generators, texts) =
+            (strings("id")?, strings("group")?, strings("generator")?, strings("text")?);
         // an empty cell of a CSV is no value
         let twins: Vec<Option<String>> =
             strings(MISMATCH_COLUMN)?.into_iter().map(|twin| twin.filter(|twin| !twin.is_empty())).collect();
         if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
             return Err(DetectorError::MismatchLabel { row: row + 1 });
         }
-        let mut cells = Cells { labels, ids, groups, generators, twins, columns: Vec::with_capacity(features.len()) };
+        let mut cells =
+            Cells { labels, ids, groups, generators, texts, twins, columns: Vec::with_capacity(features.len()) };
         if cells.n_labelled() == 0 {
             return Err(DetectorError::NoLabels { n_rows });
         }

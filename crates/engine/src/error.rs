@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use veridiff_text::hint::Hint;
+use veridiff_text::{choice::did_you_mean, hint::Hint};
 
 /// What can go wrong when a model is found, fetched or loaded.
 ///
@@ -138,8 +138,7 @@ pub enum ModelError {
     #[error("`{path}` cannot be used as an adapter: {problem}")]
     Adapter { path: PathBuf, problem: String },
     /// The name stands for no model.
-    #[error("no model `{name}`: it is neither a built-in model ({}), nor a folder or file, nor `org/name` on the hub",
-        cards.join(", "))]
+    #[error("no model `{name}`: it is neither a built-in model, nor a folder or file, nor `org/name` on the hub")]
     Unknown {
         name: String,
         /// The ids of the built-in models.
@@ -305,10 +304,6 @@ impl ModelError {
                 "use a classifier trained on natural language inference, such as nli-deberta-v3-base; if its labels \
                  are only misnamed, put the right names into `id2label`"
             }
-            E::Unknown { .. } => {
-                "accepted: a built-in id (`veridiff models list`), a folder with config.json, safetensors and \
-                 tokenizer.json, a .gguf file, a card (.toml), or org/name[@revision]; NAME=SOURCE gives it a name"
-            }
             E::Adapter { .. } => {
                 "an adapter is the file that scripts/adapter/train.py wrote for this very model; see docs/adapter.md"
             }
@@ -356,6 +351,11 @@ impl ModelError {
     fn hint_with_names(&self) -> Option<String> {
         use ModelError as E;
         Some(match self {
+            E::Unknown { name, cards } => did_you_mean(name, cards.iter().map(String::as_str)).unwrap_or_else(|| {
+                "accepted: a built-in id (`veridiff models list`), a folder with config.json, safetensors and \
+                 tokenizer.json, a .gguf file, a card (.toml), or org/name[@revision]; NAME=SOURCE gives it a name"
+                    .to_owned()
+            }),
             E::NoSource { id, .. } => format!("name a folder that has it: {id}=FOLDER"),
             E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
             E::OfflineHub { repo, revision, .. } => {

@@ -554,7 +554,7 @@ impl veridiff_text::hint::Hint for PlanError {
 }
 
 impl PlanError {
-    /// How to mend it.
+    /// How the plan can be made to fit, if there is a way.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             PlanError::TooSmall { largest, needed, .. } => {

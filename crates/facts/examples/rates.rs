@@ -5,7 +5,11 @@
 
 use std::{collections::BTreeMap, error::Error, fs::File, io::BufReader};
 
-use veridiff_facts::{change::Change, judge::Judgement, rules::Ruling};
+use veridiff_facts::{
+    change::Change,
+    judge::{Judged, Judgement, Standing},
+    rules::Ruling,
+};
 use veridiff_text::{diff::Diff, sample::Samples};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -16,6 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // by rule and ruling: texts with label 0, 1, none
     let mut counts: BTreeMap<(&str, Ruling), [usize; 3]> = BTreeMap::new();
     let mut texts: BTreeMap<Option<Ruling>, [usize; 3]> = BTreeMap::new();
+    // by how their worst statement stands to the change
+    let mut standings: BTreeMap<Option<Standing>, [usize; 3]> = BTreeMap::new();
     let mut totals = [0; 3];
     let started = std::time::Instant::now();
     for sample in &samples {
@@ -28,6 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         totals[label] += 1;
         let judgement = Judgement::new(&Change::new(&diff), &sample.text, sample.task, None);
         texts.entry(judgement.ruling()).or_default()[label] += 1;
+        let worst = judgement.statements.iter().filter_map(Judged::standing).max();
+        standings.entry(worst).or_default()[label] += 1;
         let mut seen: Vec<(&str, Ruling)> = Vec::new();
         for ruled in judgement.statements.iter().flat_map(|statement| &statement.ruled) {
             let key = (ruled.rule.code, ruled.ruling);
@@ -77,6 +85,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for (ruling, counts) in &texts {
         show(format!("texts {ruling:?}"), counts);
+    }
+    for (standing, counts) in &standings {
+        show(format!("standing {standing:?}"), counts);
     }
     Ok(())
 }

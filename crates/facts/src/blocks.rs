@@ -113,7 +113,10 @@ impl<'d> Blocks<'d> {
                 section = None;
             }
             let is_closing = code.starts_with(['}', ')', ']']);
-            while open.last().is_some_and(|(at, ..)| *at >= indent) {
+            // a brace on a line of its own opens the block of the head above it
+            let is_brace = code == "{"
+                && open.last().is_some_and(|(at, guard, scope)| *at == indent && (guard.is_some() || scope.is_some()));
+            while open.last().is_some_and(|(at, ..)| *at >= indent) && !is_brace {
                 let (at, guard, _) = open.pop().expect("checked");
                 if let Some(guard) = guard {
                     let exits = exits(&hunk, index, at);
@@ -286,5 +289,7 @@ mod tests {
         let blocks = Blocks::new_side(&diff);
         assert_eq!(blocks.all_scopes().iter().map(|s| &s.name[..]).collect::<Vec<_>>(), ["run", "size"]);
         assert_eq!(blocks.conditions().len(), 2);
+        let line = blocks.lines.iter().find(|side| side.code == "return r->n;").unwrap().line;
+        assert!(blocks.is_in(line, "size"), "behind a brace on a line of its own");
     }
 }

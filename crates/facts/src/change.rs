@@ -11,6 +11,7 @@ use crate::{
     mention::{Mention, MentionKind},
     occurrences::{Occurrences, Places},
     side::FileChange,
+    spots::{Spot, spots},
 };
 
 /// The names of the tree behind a change, for whoever has the repository.
@@ -62,6 +63,8 @@ pub struct Change<'d> {
     squeezed: Vec<String>,
     /// What became of every item of its code, worked out when it is first asked for.
     changes: OnceLock<Changes>,
+    /// Where lines made way for others.
+    spots: Vec<Spot>,
     /// Its new and its old side as guarded lines, each worked out when it is first asked for.
     blocks: [OnceLock<Blocks<'d>>; 2],
 }
@@ -74,6 +77,7 @@ impl<'d> Change<'d> {
             diff,
             occurrences: Occurrences::new(diff),
             squeezed,
+            spots: spots(diff),
             changes: OnceLock::new(),
             blocks: Default::default(),
         }
@@ -82,6 +86,11 @@ impl<'d> Change<'d> {
     /// What became of every definition, call and value between the two sides, by the grammar of its language.
     pub fn changes(&self) -> &Changes {
         self.changes.get_or_init(|| Changes::new(&FileChange::of_diff(self.diff, None)))
+    }
+
+    /// The runs of its changed lines.
+    pub fn spots(&self) -> &[Spot] {
+        &self.spots
     }
 
     /// The new side, hunk by hunk, with what decides whether each line runs.

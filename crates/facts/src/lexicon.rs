@@ -70,7 +70,9 @@ const SAID_AS: [(&str, &[&str]); 10] = [
 pub fn short_forms(word: &str) -> impl Iterator<Item = &'static str> {
     SHORT
         .iter()
-        .filter(move |(long, _)| *long == word || long.strip_suffix('s') == Some(word))
+        .filter(move |(long, _)| {
+            *long == word || long.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(*long)
+        })
         .flat_map(|(_, short)| *short)
         .copied()
 }

@@ -11,7 +11,7 @@
 
 /// The version of what rules find: columns and corpora that were made with different ones do not mix. Whoever changes what a rule
 /// finds raises it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub mod bindings;
 pub mod blocks;
@@ -27,6 +27,7 @@ pub mod mention;
 pub mod occurrences;
 pub mod rules;
 pub mod side;
+pub mod spots;
 pub mod syntax;
 pub mod topic;
 pub mod turning;

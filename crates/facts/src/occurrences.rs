@@ -224,6 +224,11 @@ impl Occurrences {
         self.words.get(stem)
     }
 
+    /// The names of the change with these letters, in lower case, whatever their case and the marks between them.
+    pub fn spelt(&self, letters: &str) -> &[String] {
+        self.alike.get(letters).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether the letters of a name stand in one of the change, whatever their case and the marks between them.
     pub fn has_letters(&self, name: &str) -> bool {
         let key = letters(name);

@@ -1,7 +1,7 @@
 //! Sixty statements about six changes in six languages, half of them false, written by another hand before the rules were.
 //!
 //! The rules do not find all of the false ones; the number here goes up, and went from 11 to 10 once, when a name by itself ceased to be
-//! read as a claim, which accused true reviews of what a change takes away. No true one may be contradicted or called absent.
+//! read as a claim, which accused true reviews of what a change takes away; it is 11 again since states such as "expired" are read. No true one may be contradicted or called absent.
 
 use std::{fs, path::Path};
 
@@ -31,5 +31,5 @@ fn no_true_statement_is_accused_and_false_ones_are_found() {
     }
     assert_eq!(n, 60);
     assert!(accused.is_empty(), "{accused:#?}");
-    assert!(found.len() >= 10, "{} of 30: {found:#?}", found.len());
+    assert!(found.len() >= 11, "{} of 30: {found:#?}", found.len());
 }

@@ -14,7 +14,7 @@ use crate::tree::differences;
 /// A commit, and what it changes against its first parent.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// Its hash in full.
+    /// The commit's hash, all hex digits.
     pub id: String,
     /// The hashes of its parents, the first one first; none for the first commit of a history.
     pub parents: Vec<String>,

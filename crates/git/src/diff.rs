@@ -16,6 +16,17 @@ use crate::error::GitError;
 use crate::objects::Objects;
 use crate::tree::differences;
 
+/// What leads from one text of a file to another, as git shows it; empty where they are the same.
+pub fn diff_of_texts(path: &str, before: &str, after: &str) -> String {
+    let mut hunks = Vec::new();
+    hunks::write(&mut hunks, before.as_bytes(), after.as_bytes());
+    match String::from_utf8(hunks) {
+        Ok(hunks) if !hunks.is_empty() => format!("--- a/{path}\n+++ b/{path}\n{hunks}"),
+        // whole lines of two texts are text
+        _ => String::new(),
+    }
+}
+
 /// What leads from one tree to the other; no tree is an empty one.
 pub(crate) fn between(
     objects: &Objects,

@@ -16,34 +16,25 @@ pub enum Clone {
 }
 
 /// Why something of a repository cannot be read.
+///
+/// Fields are named as in the messages: `dir` is the folder where the search for a repository began, `rev` the revision as it was given,
+/// `what` the object in words ("the tree of `HEAD`") and `id` its hash, `found` and `wanted` kinds of objects, `source` the error of the
+/// library that reads repositories.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 pub enum GitError {
-    /// There is none.
+    /// No repository is in the folder or above it.
     #[error("there is no git repository in `{}` or above it", dir.display())]
-    NoRepository {
-        /// Where the search began.
-        dir: PathBuf,
-    },
-    /// There is one that cannot be opened.
+    NoRepository { dir: PathBuf },
+    /// A repository is there and cannot be opened.
     #[error("cannot open the git repository of `{}`", dir.display())]
-    Open {
-        /// Where the search began.
-        dir: PathBuf,
-        /// What the reader of repositories says.
-        source: Box<gix::Error>,
-    },
-    /// There is one of a kind that is not read.
+    Open { dir: PathBuf, source: Box<gix::Error> },
+    /// A repository is there, of a format that is not read here.
     #[error("the git repository of `{}` is of a format that cannot be read here: {format}", dir.display())]
-    Format {
-        /// Where the search began.
-        dir: PathBuf,
-        /// What is different.
-        format: String,
-    },
+    Format { dir: PathBuf, format: String },
     /// A revision that names nothing.
     #[error("the repository has no revision `{rev}`")]
     UnknownRevision {
-        /// As it was given.
         rev: String,
         /// A branch or tag of a similar name.
         near: Option<String>,
@@ -55,33 +46,23 @@ pub enum GitError {
     /// An abbreviated hash that several objects share.
     #[error("`{rev}` is the beginning of several objects' hashes")]
     AmbiguousRevision {
-        /// As it was given.
         rev: String,
         /// Hashes that are long enough, commits before others.
         candidates: Vec<String>,
     },
     /// A range where one commit is wanted.
     #[error("`{rev}` is a range, not one commit")]
-    Range {
-        /// As it was given.
-        rev: String,
-    },
+    Range { rev: String },
+    /// Something else where a range of commits is wanted.
+    #[error("`{range}` is not a range of commits")]
+    NoRange { range: String },
     /// A file where a commit or a tree is wanted.
     #[error("`{rev}` is a {found}, not a {wanted}")]
-    Kind {
-        /// As it was given.
-        rev: String,
-        /// What it is.
-        found: String,
-        /// What it should be.
-        wanted: &'static str,
-    },
+    Kind { rev: String, found: String, wanted: &'static str },
     /// An object that is referred to and is not there.
     #[error("{what} ({id}) is not in the repository")]
     Missing {
-        /// What it would have been.
         what: String,
-        /// Its hash.
         id: String,
         /// Whether that is to be expected.
         clone: Clone,
@@ -89,9 +70,7 @@ pub enum GitError {
     /// An object that is there and cannot be read.
     #[error("{what} ({id}) is broken: {why}")]
     Broken {
-        /// What it would have been.
         what: String,
-        /// Its hash.
         id: String,
         /// What is wrong with it, with the causes.
         why: String,
@@ -99,7 +78,6 @@ pub enum GitError {
     /// More than is read of any repository.
     #[error("{what} is larger than the bound of {bound}")]
     TooLarge {
-        /// What it is.
         what: String,
         /// How much is read at most, with its unit.
         bound: String,
@@ -127,6 +105,9 @@ impl Hint for GitError {
             GitError::Range { rev } => {
                 let last = rev.rsplit("..").next().filter(|last| !last.is_empty()).unwrap_or("HEAD");
                 Some(format!("name one commit, such as `{last}`; `git diff {rev}` gives the range as a diff"))
+            }
+            GitError::NoRange { .. } => {
+                Some("write two revisions with two dots, such as `main..HEAD`; one that is left out is HEAD".into())
             }
             GitError::Kind { wanted: "commit", .. } => Some("name a commit, a tag or a branch".into()),
             GitError::Kind { .. } => Some("name a commit, a tag, a branch or a tree".into()),

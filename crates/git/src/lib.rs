@@ -38,6 +38,7 @@ mod tree;
 
 pub use bounds::Bounds;
 pub use commit::Commit;
+pub use diff::diff_of_texts;
 pub use error::{Clone, GitError};
 pub use names::{NameIndex, Presence};
 pub use repository::Repository;

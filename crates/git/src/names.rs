@@ -78,7 +78,7 @@ impl NameIndex {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Whether the tree has no name at all.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -33,7 +33,7 @@ pub(crate) struct File {
 /// Where a text stands in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The file.
+    /// The file's path from the root of the tree.
     pub path: String,
     /// The line in which it begins, counted from 1.
     pub line: usize,

@@ -10,7 +10,7 @@ use crate::snapshot::File;
 pub struct Coverage {
     /// Text files that were read.
     pub files: usize,
-    /// Their bytes.
+    /// Bytes of the texts, all together.
     pub bytes: u64,
     /// Files that are not text; they have no names.
     pub binary: usize,

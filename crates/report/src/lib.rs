@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `grid.rs`, `names.rs`, `csv.rs`, `format.rs` | a table of text; names, numbers and escapes in it; its formats |
 //! | `table.rs` | one table of a report: as printed, and as records |
+//! | `web/`, `hidden.rs`, `columns.rs` | what pages with a script share; characters that hide; widths in a terminal |
 //! | `views/` | what is shown of an evaluation: its figures and each analysis, one file each, one list of all |
 //! | [`pages`] | an evaluation and a fit in every format; the report as a folder with its page |
 //! | `figures/` | the pictures (feature `figures`, on by default) |
@@ -15,6 +16,7 @@
 //! Pages use views, views use pictures and tables, tables use grids; nothing points back.
 
 pub mod annotation;
+mod columns;
 mod csv;
 mod describe;
 pub mod explain;
@@ -24,6 +26,7 @@ pub mod findings;
 mod fonts;
 mod format;
 mod grid;
+mod hidden;
 mod names;
 pub mod notebook;
 pub mod pages;
@@ -31,5 +34,6 @@ mod pictures;
 mod predictors;
 mod table;
 mod views;
+mod web;
 
 pub use format::{TableFormat, note_lines};

@@ -5,7 +5,7 @@
 pub(crate) struct Picture {
     /// The name of its files, without extension.
     pub name: String,
-    /// What it shows.
+    /// What the picture shows, as its heading says it.
     pub title: String,
     /// What it shows in full: rows, procedure, intervals, settings.
     pub caption: String,
@@ -20,14 +20,14 @@ pub(crate) struct Picture {
 pub(crate) struct MissingPicture {
     /// What it would have shown.
     pub title: String,
-    /// Why there is none.
+    /// Why there is no picture, in words.
     pub why: String,
 }
 
 /// Pictures that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Section {
-    /// What stands above them.
+    /// The heading that stands above the pictures.
     pub title: &'static str,
     /// The pictures, in the order to look at them.
     pub pictures: Vec<Picture>,

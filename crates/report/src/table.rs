@@ -105,7 +105,7 @@ fn without(mut value: Value, keys: &[&str]) -> Value {
 
 /// What is judged, one object each, without what other tables have: figures by generator and by column, and curves.
 pub(crate) fn predictor_records(evaluation: &Evaluation) -> Vec<Value> {
-    let slim = |predictor| without(record(predictor), &["per_generator", "by", "curves"]);
+    let slim = |predictor| without(record(predictor), &["per_generator", "by", "curves", "mistakes"]);
     evaluation.predictors.iter().map(slim).collect()
 }
 

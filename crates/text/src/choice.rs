@@ -1,4 +1,28 @@
-//! Choices that a person makes by name.
+//! Choices that a person makes by name, and what was probably meant by a name that none has.
+
+/// The name that a slip of the fingers may have made `name` of, case aside: a letter in three may differ; the first of those that are
+/// as near.
+///
+/// ```
+/// use veridiff_text::choice::nearest;
+///
+/// let known = ["entropy", "logprob", "uncertainty"];
+/// assert_eq!(nearest("uncertanty", known), Some("uncertainty"));
+/// assert_eq!(nearest("LogProbs", known), Some("logprob"));
+/// assert_eq!(nearest("speed", known), None);
+/// ```
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = name.to_lowercase();
+    let bound = (wanted.chars().count() / 3).clamp(1, 4);
+    let distance = |known: &str| strsim::osa_distance(&wanted, &known.to_lowercase());
+    let near = known.into_iter().map(|known| (distance(known), known)).filter(|(distance, _)| *distance <= bound);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+}
+
+/// The hint that goes with it.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(name, known).map(|known| format!("did you mean `{known}`?"))
+}
 
 /// Names for the variants of a choice, as a user types them: every choice that the program parses by name has them from here.
 ///

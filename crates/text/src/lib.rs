@@ -4,11 +4,12 @@
 //! Nothing here knows a model, a table or a terminal.
 
 pub mod chain;
-mod choice;
+pub mod choice;
 pub mod diff;
 pub mod grounding;
 pub mod hint;
 pub mod language;
+pub mod message;
 pub mod printable;
 pub mod prompt;
 pub mod sample;

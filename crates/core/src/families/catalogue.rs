@@ -7,10 +7,12 @@
 use std::sync::LazyLock;
 
 use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
+use veridiff_text::choice::did_you_mean;
 
 use super::{
-    FAMILIES,
+    FAMILIES, facts,
     family::{Compute, Family, Feature, Needs, TEXT},
+    form, grounding, uncertainty,
 };
 use crate::{case::Case, measurement::Measurement};
 
@@ -61,6 +63,12 @@ impl Default for FeatureSet {
 }
 
 impl FeatureSet {
+    /// What serves best for its cost: the scores of one forward pass, and what diff and text say without a model.
+    pub fn recommended() -> Self {
+        let families = [&uncertainty::FAMILY, &grounding::FAMILY, &facts::FAMILY, &form::FAMILY];
+        FeatureSet::of(|family, _| families.iter().any(|recommended| recommended.name == family.name))
+    }
+
     fn of(keep: impl Fn(&Family, &Feature) -> bool) -> Self {
         let of_family = |(family, features): &(&'static Family, Vec<Feature>)| {
             let features = features.iter().copied().enumerate().filter(|(_, feature)| keep(family, feature)).collect();
@@ -183,18 +191,21 @@ impl FeatureSet {
 
 /// A feature name that is in no family.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown feature `{name}`; families: {}; features: {}", family_names(), feature_names())]
+#[error("unknown feature `{name}`")]
 pub struct UnknownFeature {
     /// The name as it was asked for.
     pub name: String,
 }
 
-fn family_names() -> String {
-    FAMILIES.iter().map(|family| family.name).collect::<Vec<_>>().join(", ")
-}
-
-fn feature_names() -> String {
-    all_features().map(|feature| feature.name).collect::<Vec<_>>().join(", ")
+impl UnknownFeature {
+    /// What was probably meant; else the families, and where the features are listed.
+    pub fn hint(&self) -> String {
+        let families: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+        let features = all_features().map(|feature| feature.name);
+        did_you_mean(&self.name, families.iter().copied().chain(features)).unwrap_or_else(|| {
+            format!("give families ({}) or single features of them (docs/tables.md)", families.join(", "))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -215,8 +226,13 @@ mod tests {
         assert_eq!(set.names().collect::<Vec<_>>(), ["logprob", "logit", "probability", "entropy", "attr_changed"]);
         assert!(set.needs_attribution());
         assert!(!FeatureSet::parse(&["uncertainty"]).unwrap().needs_attribution());
-        let error = FeatureSet::parse(&["entropi"]).unwrap_err().to_string();
-        assert!(error.contains("`entropi`") && error.contains("entropy, attr_source"), "{error}");
+        let error = FeatureSet::parse(&["entropi"]).unwrap_err();
+        assert_eq!(
+            (error.to_string(), error.hint()),
+            ("unknown feature `entropi`".into(), "did you mean `entropy`?".into())
+        );
+        let error = FeatureSet::parse(&["speed"]).unwrap_err();
+        assert!(error.hint().starts_with("give families (uncertainty, attribution,"), "{}", error.hint());
     }
 
     #[test]

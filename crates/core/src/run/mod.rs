@@ -10,16 +10,16 @@
 //! | `batch.rs` | many samples of one scorer: which run together, which share a prompt |
 //! | `parts.rs` | the rows of a table, part by part, and the lines of its journal |
 //! | `score.rs` | the run that fills a table or streams rows |
-//! | `surest.rs` | the sample of a labelled table that tells most, and a detector that has not seen it |
+//! | `estimate.rs` | how long a run will take, by a few of its rows |
 //!
 //! A run tells what it does by [`score::Progress`] and by what it returns.
 
 pub mod batch;
 pub mod choice;
+pub mod estimate;
 pub mod models;
 pub mod parts;
 pub mod references;
 pub mod score;
 pub mod source;
 pub mod sources;
-pub mod surest;

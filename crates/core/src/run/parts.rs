@@ -22,7 +22,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    score::Progress,
+    score::{Phase, Progress},
     source::{ColumnSource, failed},
 };
 use crate::{
@@ -133,10 +133,15 @@ impl Parts {
             let name = source.name().to_owned();
             let lacking: Vec<&Sample> = missing.iter().map(|&index| samples[index]).collect();
             let costs: Vec<u64> = lacking.iter().map(|sample| source.cost(sample, settings)).collect();
+            if source.is_heavy() {
+                progress.phase(Phase::Loading { source: &name });
+            }
             source.load(settings)?;
-            if let Some(forecast) = source.forecast(&lacking, settings, costs.iter().sum()) {
+            let cost = costs.iter().sum();
+            if let Some(forecast) = source.forecast(&lacking, settings, cost) {
                 progress.note(&forecast);
             }
+            progress.phase(Phase::Computing { source: &name, n: lacking.len(), cost });
             let (mut n_done, start) = (0, Instant::now());
             let mut stopped = Ok(ControlFlow::Continue(()));
             source.columns(&lacking, settings, &mut |i, part| {

@@ -114,7 +114,7 @@ impl ReferenceError {
     /// How to mend it, if we know.
     pub fn hint(&self) -> Option<String> {
         match self {
-            ReferenceError::Unknown(_) => None,
+            ReferenceError::Unknown(error) => Some(error.hint()),
             ReferenceError::NoModel { known, .. } => Some(format!("built-in ones: {}", known.join(", "))),
             ReferenceError::Unused { given, feature } => {
                 Some(format!("add `{feature}` to the features, or leave `{given}` out"))
@@ -147,11 +147,16 @@ impl Choice {
 }
 
 impl References {
-    /// The features that `names`, or else the preset, or else the models named choose.
+    /// The features that `names` choose, or else the preset, or else `base` and what the encoders and classifiers named give.
     ///
     /// # Errors
     /// [`ReferenceError`].
-    pub fn choose(&self, names: &[String], preset: Option<&Columns>) -> Result<Choice, ReferenceError> {
+    pub fn choose(
+        &self,
+        names: &[String],
+        preset: Option<&Columns>,
+        base: FeatureSet,
+    ) -> Result<Choice, ReferenceError> {
         let models = |of: fn(&Columns) -> &'static [&'static str], given: &[String]| {
             preset::models(preset.map(of).unwrap_or_default(), given)
         };
@@ -159,7 +164,7 @@ impl References {
         let mut classifiers = models(|columns| columns.classifiers, &self.classifiers);
         let mut features = match (names, preset) {
             ([], Some(preset)) => FeatureSet::parse(preset.features)?,
-            ([], None) => self.of_models(&encoders, &classifiers),
+            ([], None) => self.of_models(base, &encoders, &classifiers),
             (names, _) => FeatureSet::parse(names)?,
         };
         let known = |role: Role| ids_of(role).into_iter().map(|id| id.to_string()).collect::<Vec<String>>();
@@ -192,9 +197,9 @@ impl References {
         Ok(Choice { features, without_entailment, encoders, classifiers, bleu })
     }
 
-    /// Every feature that the named models give, and BLEU-4 where references are asked for in any way.
-    fn of_models(&self, encoders: &[String], classifiers: &[String]) -> FeatureSet {
-        let mut features = FeatureSet::default();
+    /// `base` with every feature that the named models give, and BLEU-4 where references are asked for in any way.
+    fn of_models(&self, base: FeatureSet, encoders: &[String], classifiers: &[String]) -> FeatureSet {
+        let mut features = base;
         if !encoders.is_empty() {
             features = features.with(&similarity::FAMILY);
         }

@@ -12,13 +12,16 @@ use super::{
     source::ColumnSource,
 };
 use crate::{Error, Result, settings::Settings};
-use veridiff_table::{Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder};
+use veridiff_table::{Groups, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder};
 use veridiff_text::sample::Sample;
 
 /// Whom a run tells how far it is. `()` hears nothing.
 pub trait Progress {
     /// A run begins over so much work, of which a part was done by an earlier run.
     fn begin(&mut self, _all: u64, _done: u64) {}
+
+    /// What the run does next.
+    fn phase(&mut self, _phase: Phase<'_>) {}
 
     /// Something that a person should know before a long piece of work.
     fn note(&mut self, _text: &str) {}
@@ -32,10 +35,29 @@ pub trait Progress {
 
 impl Progress for () {}
 
+/// What a run does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase<'a> {
+    /// It reads from disk what a source computes with.
+    Loading {
+        /// The source's name.
+        source: &'a str,
+    },
+    /// A source computes the parts that are missing.
+    Computing {
+        /// The source's name.
+        source: &'a str,
+        /// How many parts there are to compute.
+        n: usize,
+        /// What they cost together, as [`ColumnSource::cost`] counts.
+        cost: u64,
+    },
+}
+
 /// How a run treats the journal of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Begin {
-    /// The output must not be there yet.
+    /// There is no journal yet; or that of the very same run, finished, and then nothing is computed or written.
     #[default]
     New,
     /// What it holds is kept, and only the rest is computed.
@@ -133,6 +155,29 @@ impl ScoreRun {
         &self.provenance
     }
 
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// What all rows cost each source, by its name.
+    pub(super) fn costs(&self) -> Vec<(String, u64)> {
+        let cost = |source: &dyn ColumnSource| -> u64 {
+            self.samples.iter().map(|(_, sample)| source.cost(sample, &self.settings)).sum()
+        };
+        self.sources.iter().map(|source| (source.name().to_owned(), cost(&**source))).collect()
+    }
+
+    /// Leaves `n` of the samples, as far apart as can be in the order of what they cost all sources together.
+    pub(super) fn keep_some_of_every_cost(&mut self, n: usize) {
+        let cost = |sample: &Sample| self.sources.iter().map(|source| source.cost(sample, &self.settings)).sum();
+        self.samples.sort_by_key(|(_, sample)| -> u64 { cost(sample) });
+        let n_all = self.samples.len();
+        let places: HashSet<usize> = (0..n).map(|i| (2 * i + 1) * n_all / (2 * n)).collect();
+        let mut place = 0..;
+        self.samples.retain(|_| place.next().is_some_and(|place| places.contains(&place)));
+    }
+
     /// Computes what the lines `journal` of an earlier run do not hold. `done` gets every new part, with all parts that are known.
     fn fill(
         &mut self,
@@ -210,6 +255,11 @@ impl ScoreRun {
             Journal::discard(&path)?;
         }
         let groups = groups(&self.provenance, &self.settings);
+        if begin == Begin::New
+            && let Some(summary) = self.finished(output, &path, &groups)
+        {
+            return Ok(summary);
+        }
         let (mut journal, finished) = match begin {
             Begin::Resume => Journal::resume(&path, &groups)?,
             Begin::New | Begin::Overwrite => (Journal::create(&path, &groups)?, Vec::new()),
@@ -229,6 +279,23 @@ impl ScoreRun {
         progress.end();
         table.write(output).map_err(|source| Error::TableNotWritten { journal: path, source: Box::new(source) })?;
         Ok(summary)
+    }
+
+    /// The summary of this very run, if an earlier one has computed all of it and its table is there.
+    fn finished(&self, output: &Path, journal: &Path, groups: &Groups) -> Option<Summary> {
+        let has_every_row = |table: Table| table.n_rows() == self.samples.len();
+        if !journal.exists() || !Table::read(output).is_ok_and(has_every_row) {
+            return None;
+        }
+        let (_, lines) = Journal::resume(journal, groups).ok()?;
+        let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
+        let mut parts = Parts::new(&samples, &self.sources, lines);
+        let is_finished = (0..samples.len()).all(|index| parts.is_complete(index));
+        is_finished.then(|| {
+            let mut summary = Summary { n_resumed: samples.len(), ..Summary::default() };
+            samples.iter().enumerate().for_each(|(index, sample)| summary.count(&sample.id, &parts.take(index)));
+            summary
+        })
     }
 
     fn into_table(self, mut parts: Parts, summary: &mut Summary) -> Result<Table> {
@@ -338,6 +405,24 @@ mod tests {
     }
 
     #[test]
+    fn an_estimate_goes_by_rows_of_every_cost() {
+        let samples = (1..=9).map(|n| (n, Sample::new(&n.to_string(), "+x", &"a".repeat(100 * n)))).collect();
+        let counts = [Arc::default(), Arc::default()];
+        let source = |i: usize| -> Box<dyn ColumnSource> {
+            Box::new(Lengths { name: ["heavy", "light"][i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) })
+        };
+        let mut run = ScoreRun::new(samples, vec![source(0), source(1)], Settings::default(), None);
+        assert_eq!(run.costs()[0].1, (1..=9).map(|n| 2 + 300 + 100 * n).sum::<u64>());
+        run.keep_some_of_every_cost(3);
+        assert_eq!(run.samples.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [2, 5, 8]);
+        let estimate = run.estimate(2).unwrap();
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [2, 2]);
+        assert_eq!((estimate.n_rows, estimate.n_measured), (3, 2));
+        assert_eq!(estimate.sources.iter().map(|source| &*source.name).collect::<Vec<_>>(), ["light", "heavy"]);
+        assert!(estimate.seconds() > 0.0);
+    }
+
+    #[test]
     fn rows_stream_in_order_until_no_more_is_wanted() {
         let (run, counts) = run(["a", "bad", "ccc"], ["heavy", "light"]);
         let mut ids = Vec::new();
@@ -372,6 +457,18 @@ mod tests {
         let (changed, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
         changed.write(&output, Begin::Resume, &mut ()).unwrap();
         assert_eq!(computed(counts), [2, 2]);
+        // nothing is left of a run that is finished, unless its table is gone or is of other rows
+        let (finished, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        let again = finished.write(&output, Begin::New, &mut ()).unwrap();
+        assert_eq!((computed(counts), again.n_rows, again.n_resumed, again.n_new), ([0, 0], 3, 3, 0));
+        let kept = std::fs::read(&output).unwrap();
+        std::fs::remove_file(&output).unwrap();
+        let (gone, _) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        assert!(matches!(gone.write(&output, Begin::New, &mut ()), Err(Error::Table(_))));
+        std::fs::write(&output, kept).unwrap();
+        let (mut fewer, _) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        fewer.samples.pop();
+        assert!(matches!(fewer.write(&output, Begin::New, &mut ()), Err(Error::Table(_))));
         let (overwritten, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
         overwritten.write(&output, Begin::Overwrite, &mut ()).unwrap();
         assert_eq!(computed(counts), [3, 3]);

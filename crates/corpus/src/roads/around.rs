@@ -1,11 +1,10 @@
 //! The commits around one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use veridiff_text::grounding::stem;
-
 use super::scope;
+use super::shown::Shown;
 use crate::case::Case;
 
 /// The commits of a part, and what roads look up in them.
@@ -17,8 +16,8 @@ pub struct Around<'a> {
     names_of_files: BTreeMap<String, BTreeSet<&'a str>>,
     scopes: BTreeMap<(bool, String), usize>,
     reverts: Vec<(&'a str, usize)>,
-    /// Of every commit the stems of all words of its diff.
-    stems: Vec<HashSet<String>>,
+    /// Of every commit the words of its diff.
+    shown: Vec<Shown>,
 }
 
 impl<'a> Around<'a> {
@@ -40,12 +39,8 @@ impl<'a> Around<'a> {
         }
         let reverts = cases.iter().enumerate();
         let reverts = reverts.filter_map(|(at, case)| Some((case.reverts.as_deref()?, at))).collect();
-        let words = |text: &str| {
-            let words = text.split(|c: char| !c.is_alphanumeric()).flat_map(veridiff_text::grounding::subwords);
-            words.collect::<HashSet<String>>()
-        };
-        let stems = cases.iter().map(|case| words(&case.diff)).collect();
-        Around { cases, by_path, names_of_files, scopes, reverts, stems }
+        let shown = cases.iter().map(|case| Shown::new(&case.diff)).collect();
+        Around { cases, by_path, names_of_files, scopes, reverts, shown }
     }
 
     /// Other commits that change one of a commit's files, the nearest first.
@@ -76,8 +71,8 @@ impl<'a> Around<'a> {
         self.reverts.iter().find(|(hash, _)| commit.starts_with(hash)).map(|(_, at)| *at)
     }
 
-    /// Whether a word stands anywhere in a commit's diff, in any form.
-    pub(crate) fn has_word(&self, at: usize, word: &str) -> bool {
-        self.stems[at].contains(&stem(word)) || self.stems[at].contains(word)
+    /// The words of a commit's diff.
+    pub(super) fn shown(&self, at: usize) -> &Shown {
+        &self.shown[at]
     }
 }

@@ -2,8 +2,10 @@
 
 mod around;
 mod before;
+pub(crate) mod comment;
 mod condition;
 mod direction;
+pub(crate) mod elsewhere;
 mod name;
 mod negation;
 mod neighbour;
@@ -12,6 +14,7 @@ mod opposite;
 mod path;
 mod revert;
 mod scope;
+mod shown;
 mod swap;
 mod undone;
 
@@ -43,6 +46,8 @@ pub enum Kind {
     Value,
     /// The opposite condition, or its negation.
     Condition,
+    /// What was true before the change.
+    Outdated,
 }
 
 impl Kind {
@@ -56,6 +61,7 @@ impl Kind {
             Kind::Order => "order",
             Kind::Value => "value",
             Kind::Condition => "condition",
+            Kind::Outdated => "outdated",
         }
     }
 }
@@ -155,12 +161,16 @@ pub trait Road: Sync {
     fn kind(&self) -> Kind;
     /// How its twins are chosen.
     fn balance(&self) -> Balance;
-    /// The twins that it makes of a statement; facts look at them afterwards.
-    fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin>;
+    /// The twins that it makes of a statement; facts look at them afterwards. None where its pairs are found elsewhere than around
+    /// one commit's message.
+    fn twins(&self, _: &Scene<'_, '_>) -> Vec<Twin> {
+        Vec::new()
+    }
 }
 
 /// All roads. A statement that several could take goes the first one: rare ones come first.
-pub static ROADS: [&dyn Road; 13] = [
+pub static ROADS: [&dyn Road; 15] = [
+    &comment::Comment,
     &revert::Revert,
     &swap::Swap,
     &before::Before,
@@ -172,12 +182,14 @@ pub static ROADS: [&dyn Road; 13] = [
     &scope::Scope,
     &direction::Direction,
     &name::Name,
+    &elsewhere::Elsewhere,
     &neighbour::Neighbour,
     &undone::Undone,
 ];
 
 /// The names of all roads, in the same order.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 15] = [
+    "comment",
     "revert",
     "swap",
     "before",
@@ -189,9 +201,13 @@ pub const NAMES: [&str; 13] = [
     "scope",
     "direction",
     "name",
+    "elsewhere",
     "neighbour",
     "undone",
 ];
+
+/// Roads that are left out unless they are asked for: readers found fewer than 95 of 100 of their twins false.
+pub const LEFT_OUT: [&str; 5] = ["revert", "before", "condition", "opposite", "scope"];
 
 /// The road of a name.
 pub fn road(name: &str) -> Option<&'static dyn Road> {

@@ -26,8 +26,9 @@ impl Road for Negation {
 
     fn twins(&self, scene: &Scene<'_, '_>) -> Vec<Twin> {
         let body = scene.body();
-        // of a mended fault it is open what is denied
-        if has_word(body, &["fix", "fixes", "fixed", "unless", "avoid", "prevent"]) {
+        // of a mended fault it is open what is denied, whoever does not try may do, and two denials are none
+        let is_denied = body.contains(" no ") && !body.contains(" no longer ");
+        if is_denied || has_word(body, &["fix", "fixes", "fixed", "unless", "avoid", "prevent", "try", "tries"]) {
             return Vec::new();
         }
         let both = DENIALS.into_iter().chain(DENIALS.map(|(one, other)| (other, one)));

@@ -77,7 +77,7 @@ impl Road for Opposite {
                 .word(from)
                 .is_some_and(|places| !(places.added.is_empty() && places.removed.is_empty()));
             let is_alone =
-                found.next().is_none() && !body.to_lowercase().contains(to) && !scene.around.has_word(scene.at, to);
+                found.next().is_none() && !body.to_lowercase().contains(to) && !scene.around.shown(scene.at).has(to);
             // `read-only` and `key/value` are words of their own
             let stands_alone = !body[place.end..].starts_with(['-', '/', '_', '.', '('])
                 && !body[..place.start].ends_with(['-', '/', '_', '.']);

@@ -11,8 +11,9 @@ use crate::words::{has_word, words};
 /// Twins about the diff that `git revert` would give.
 pub struct Undone;
 
-/// Verbs that say in which direction a change goes; what is changed or moved is changed or moved back as well.
-const DIRECTED: [&str; 65] = [
+/// Verbs that say in which direction a change goes; what is changed or moved is changed or moved back as well, and of what is fixed the
+/// diff seldom shows which way is the right one.
+const DIRECTED: [&str; 64] = [
     "accept",
     "activate",
     "add",
@@ -42,7 +43,6 @@ const DIRECTED: [&str; 65] = [
     "exclude",
     "export",
     "expose",
-    "fix",
     "flush",
     "forbid",
     "force",

@@ -12,7 +12,7 @@ const FEWEST: usize = 10;
 /// What a detector says of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Leaning {
     /// The change supports it, as far as the detector can tell.
     Supported,
     /// The probability is too close to call.
@@ -21,13 +21,13 @@ pub enum Verdict {
     Unsupported,
 }
 
-impl Verdict {
+impl Leaning {
     /// The verdict's name as it stands in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Supported => "supported",
-            Verdict::Abstain => "abstain",
-            Verdict::Unsupported => "unsupported",
+            Leaning::Supported => "supported",
+            Leaning::Abstain => "abstain",
+            Leaning::Unsupported => "unsupported",
         }
     }
 }
@@ -172,13 +172,13 @@ impl Decision {
     }
 
     /// The verdict on a text with this probability; a NaN abstains.
-    pub fn verdict(&self, p: f64) -> Verdict {
+    pub fn verdict(&self, p: f64) -> Leaning {
         if p >= self.unsupported_from {
-            Verdict::Unsupported
+            Leaning::Unsupported
         } else if p < self.supported_below {
-            Verdict::Supported
+            Leaning::Supported
         } else {
-            Verdict::Abstain
+            Leaning::Abstain
         }
     }
 
@@ -264,15 +264,15 @@ impl Operation {
             let decision = Decision::choose(rule, &p, &l);
             for i in (0..labels.len()).filter(|&i| folds[i] == fold) {
                 match decision.verdict(probabilities[i]) {
-                    Verdict::Unsupported => {
+                    Leaning::Unsupported => {
                         operation.n_unsupported += 1;
                         operation.n_unsupported_right += usize::from(labels[i]);
                     }
-                    Verdict::Supported => {
+                    Leaning::Supported => {
                         operation.n_supported += 1;
                         operation.n_supported_right += usize::from(!labels[i]);
                     }
-                    Verdict::Abstain => {}
+                    Leaning::Abstain => {}
                 }
             }
         }
@@ -296,15 +296,15 @@ mod tests {
         let (p, labels) = ladder();
         let rule = "precision=0.8,0.9".parse().unwrap();
         let decision = Decision::choose(rule, &p, &labels);
-        let share = |verdict: Verdict, label: bool| {
+        let share = |verdict: Leaning, label: bool| {
             let of: Vec<bool> = (0..100).filter(|&i| decision.verdict(p[i]) == verdict).map(|i| labels[i]).collect();
             assert!(of.len() >= FEWEST);
             of.iter().filter(|l| **l == label).count() as f64 / of.len() as f64
         };
-        assert!(share(Verdict::Unsupported, true) >= 0.8, "{decision:?}");
-        assert!(share(Verdict::Supported, false) >= 0.9, "{decision:?}");
+        assert!(share(Leaning::Unsupported, true) >= 0.8, "{decision:?}");
+        assert!(share(Leaning::Supported, false) >= 0.9, "{decision:?}");
         assert!(decision.supported_below < decision.unsupported_from && decision.fault().is_none());
-        assert_eq!(decision.verdict(f64::NAN), Verdict::Abstain);
+        assert_eq!(decision.verdict(f64::NAN), Leaning::Abstain);
     }
 
     #[test]
@@ -325,8 +325,8 @@ mod tests {
         let (p, _) = ladder();
         let labels: Vec<bool> = (0..100).map(|i| i % 2 == 0).collect();
         let decision = Decision::choose("precision=0.99".parse().unwrap(), &p, &labels);
-        assert!(p.iter().all(|&p| decision.verdict(p) == Verdict::Abstain), "{decision:?}");
-        assert_eq!(decision.verdict(1.0), Verdict::Abstain);
+        assert!(p.iter().all(|&p| decision.verdict(p) == Leaning::Abstain), "{decision:?}");
+        assert_eq!(decision.verdict(1.0), Leaning::Abstain);
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         let three = decide("cost=3:1:0.3");
         // at p expected costs are 3 (1 - p), p and 0.3
         for p in [0.0, 0.29, 0.31, 0.5, 0.75, 0.89, 0.91, 1.0_f64] {
-            let costs = [(p, Verdict::Supported), (0.3, Verdict::Abstain), (3.0 * (1.0 - p), Verdict::Unsupported)];
+            let costs = [(p, Leaning::Supported), (0.3, Leaning::Abstain), (3.0 * (1.0 - p), Leaning::Unsupported)];
             let cheapest = costs.iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap().1;
             assert_eq!(three.verdict(p), cheapest, "{p}");
         }

@@ -11,6 +11,9 @@ use veridiff_table::{Row, Table};
 const KINDS: [&str; 2] = ["language", "generator"];
 /// Columns whose least and largest values are kept, of whatever model: lengths.
 const LENGTHS: [&str; 2] = ["n_prompt_tokens@", "n_response_tokens@"];
+/// How many times as long as the longest of the training rows, or as short as the shortest, something is told to be: most changes are
+/// a little longer than some, which says nothing of a verdict.
+const FAR: f64 = 2.0;
 /// A column with more values tells no kinds apart.
 const MAX_VALUES: usize = 50;
 
@@ -65,13 +68,18 @@ impl Domain {
         let kinds = self.kinds.iter().filter_map(|(column, known)| {
             let value = row.get(column)?.as_str()?;
             let is_new = !known.iter().any(|other| other == value);
-            is_new.then(|| format!("the {column} `{value}` is none of the training rows': {}", known.join(", ")))
+            is_new.then(|| format!("the detector learnt from no {column} `{value}`, but from {}", known.join(", ")))
         });
         let lengths = self.lengths.iter().filter_map(|(column, [least, most])| {
             let value = row.get(column)?.as_f64()?;
-            let what = if column.starts_with(LENGTHS[0]) { "prompt" } else { "text" };
-            (value < *least || value > *most)
-                .then(|| format!("the {what} has {value} tokens, the training rows' have {least} to {most}"))
+            let what = if column.starts_with(LENGTHS[0]) { "change" } else { "text" };
+            let how = match () {
+                () if value > FAR * most => "longer",
+                () if FAR * value < *least => "shorter",
+                () => return None,
+            };
+            let here = format!("{value} tokens, {least} to {most} there");
+            Some(format!("the {what} is much {how} than those that the detector learnt from: {here}"))
         });
         kinds.chain(lengths).collect()
     }
@@ -99,15 +107,15 @@ mod tests {
         assert_eq!(domain.kinds, BTreeMap::from([("language".to_owned(), vec!["go".to_owned(), "python".to_owned()])]));
         assert_eq!(domain.lengths["n_prompt_tokens@m"], [20.0, 90.0]);
         let like =
-            row(json!({ "language": "go", "generator": "new", "n_prompt_tokens@m": 90, "n_response_tokens@n": 99 }));
+            row(json!({ "language": "go", "generator": "new", "n_prompt_tokens@m": 180, "n_response_tokens@n": 99 }));
         assert_eq!(domain.differences(&like), Vec::<String>::new());
-        let unlike = row(json!({ "language": "rust", "n_prompt_tokens@m": 91, "n_response_tokens@m": 2 }));
+        let unlike = row(json!({ "language": "rust", "n_prompt_tokens@m": 181, "n_response_tokens@m": 1 }));
         assert_eq!(
             domain.differences(&unlike),
             [
-                "the language `rust` is none of the training rows': go, python",
-                "the prompt has 91 tokens, the training rows' have 20 to 90",
-                "the text has 2 tokens, the training rows' have 3 to 7",
+                "the detector learnt from no language `rust`, but from go, python",
+                "the change is much longer than those that the detector learnt from: 181 tokens, 20 to 90 there",
+                "the text is much shorter than those that the detector learnt from: 1 tokens, 3 to 7 there",
             ]
         );
     }

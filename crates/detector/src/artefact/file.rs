@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use veridiff_table::files;
 
 use crate::{
-    Calibration, Decision, DetectorError, Domain, LabelledRows, Learner, Model, Predict, Regression, Trees, Verdict,
+    Calibration, Decision, DetectorError, Domain, LabelledRows, Leaning, Learner, Model, Predict, Regression, Trees,
     artefact::first_schema::{self, FirstSchema},
 };
 
@@ -199,13 +199,18 @@ impl Detector {
     }
 
     /// The verdict on a text with this [calibrated probability](Detector::probability).
-    pub fn verdict(&self, p: f64) -> Verdict {
+    pub fn verdict(&self, p: f64) -> Leaning {
         match &self.decision {
             Some(decision) => decision.verdict(p),
-            None if p.is_nan() => Verdict::Abstain,
-            None if p >= self.threshold => Verdict::Unsupported,
-            None => Verdict::Supported,
+            None if p.is_nan() => Leaning::Abstain,
+            None if p >= self.threshold => Leaning::Unsupported,
+            None => Leaning::Supported,
         }
+    }
+
+    /// The calibrated probability from which on a text is called unsupported; above 1 if none is.
+    pub fn objects_from(&self) -> f64 {
+        self.decision.as_ref().map_or(self.threshold, |decision| decision.unsupported_from)
     }
 
     /// How many rows belong to groups it was trained on.

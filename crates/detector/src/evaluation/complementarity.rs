@@ -23,7 +23,7 @@ pub struct OverlapMetric {
 pub struct Region {
     /// Positions among the metrics, ascending.
     pub metrics: Vec<usize>,
-    /// How many rows there are.
+    /// Number of rows counted.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,
@@ -141,7 +141,7 @@ fn oriented(rows: &LabelledRows, column: usize) -> (Vec<f64>, Direction) {
 /// Rows on one side of the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// How many rows there are.
+    /// Number of rows counted.
     pub n: usize,
     /// Hallucinated ones among them.
     pub n_positive: usize,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::{
     Analyses, Binning, Bootstrap, CalibrationBin, Detector, DetectorError, Direction, Figure, GeneratorFigure,
     Homogeneity, LabelledRows, Learner, MeanFigure, RocPoint, calibration_bins,
+    evaluation::mistakes::Mistakes,
     evaluation::predictions::{Predictions, Predictor, by_generator, new_generator_splits, out_of_fold, pool},
     grouped_folds, homogeneity, roc_auc, roc_curve,
     rows::require_both_classes,
@@ -112,6 +113,8 @@ pub struct PredictorEvaluation {
     pub by: Vec<ColumnFigures>,
     /// What to draw its probabilities by; null for features, which are none.
     pub curves: Option<Curves>,
+    /// The rows that it has most wrong; null for features.
+    pub mistakes: Option<Mistakes>,
 }
 
 /// All that `eval` has to say of a table's rows; its JSON is this.
@@ -186,6 +189,7 @@ pub fn apply_detector(
         leave_one_generator_out: None,
         by: by_columns(rows, &predictions, settings.bootstrap),
         curves: Some(curves(rows, &predictions)),
+        mistakes: Some(Mistakes::of(rows, &predictions)),
     };
     let mut evaluation = summary(rows, settings, vec![evaluated]);
     let seen = detector.n_training_rows_in(rows);
@@ -310,6 +314,7 @@ fn evaluate_predictor(
         leave_one_generator_out,
         by: by_columns(rows, &predictions, settings.bootstrap),
         curves: (kind == PredictorKind::Combination).then(|| curves(rows, &predictions)),
+        mistakes: (kind == PredictorKind::Combination).then(|| Mistakes::of(rows, &predictions)),
     })
 }
 

@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `folds.rs` | groups, and cross-validation folds that never split one |
+//! | `mistakes.rs` | the rows that a predictor has most wrong |
 //! | `mismatched.rs` | texts beside another change, to train on only |
 //! | `predictions.rs` | scores of rows that were not trained on, and every figure of them |
 //! | `evaluate.rs` | out-of-fold figures, per generator and leaving one out |
@@ -20,6 +21,7 @@ pub(crate) mod complementarity;
 pub(crate) mod evaluate;
 pub(crate) mod folds;
 pub(crate) mod mismatched;
+pub(crate) mod mistakes;
 pub(crate) mod out_of_fold;
 pub(crate) mod predictions;
 pub(crate) mod repeated;

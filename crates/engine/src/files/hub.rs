@@ -48,6 +48,14 @@ pub fn offline_by_environment() -> bool {
     env::var("HF_HUB_OFFLINE").is_ok_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on"))
 }
 
+/// Whether the hub would be given a token of the user's; never which.
+pub fn has_token() -> bool {
+    #[cfg(feature = "hub")]
+    return download::has_token();
+    #[cfg(not(feature = "hub"))]
+    false
+}
+
 /// Fetches config.json, tokenizer.json and the safetensors of `org/name` into the hub's cache, or finds them there.
 ///
 /// All files are those of one commit: the one that `revision` (a branch, tag or commit; `main` if none) names when the

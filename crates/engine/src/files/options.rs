@@ -50,7 +50,8 @@ impl FetchOptions {
         }
     }
 
-    pub(super) fn python(&self) -> String {
+    /// The Python interpreter whose pip is used.
+    pub fn python(&self) -> String {
         self.python.clone().or_else(|| env::var("VERIDIFF_PYTHON").ok()).unwrap_or_else(|| "python3".into())
     }
 

@@ -199,8 +199,10 @@ fn pip_download(
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) => {
-                // The assembled file is in the same folder and is not part of what pip has brought so far.
-                let arrived = folder_bytes(work).saturating_sub(before);
+                // The assembled file is in the same folder and is not part of what pip has brought so far; and what it has brought it
+                // copies in the end.
+                let copied = folder_bytes(wheels);
+                let arrived = folder_bytes(work).saturating_sub(before + copied).max(copied);
                 options.report(&package.id, (before + arrived).min(package.bytes), Some(package.bytes));
                 thread::sleep(Duration::from_millis(100));
             }
@@ -211,12 +213,18 @@ fn pip_download(
         return Ok(());
     }
     let log = fs::read(&stderr_path).unwrap_or_default();
-    let log = String::from_utf8_lossy(&log);
-    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(8)..].join("\n");
-    let stderr = last.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    let stderr = what_went_wrong(&String::from_utf8_lossy(&log));
     let command = format!("{python} -m pip download {name}");
     Err(ModelError::Pip { command, status: status.to_string(), stderr })
+}
+
+/// The end of what pip says, without control characters, and without the requests that it repeated before it gave up.
+fn what_went_wrong(log: &str) -> String {
+    const MOST: usize = 8;
+    let is_news = |line: &&str| !line.trim().is_empty() && !line.contains("Retrying (Retry(");
+    let lines: Vec<&str> = log.lines().filter(is_news).collect();
+    let last = lines[lines.len().saturating_sub(MOST)..].join("\n");
+    last.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
 /// Bytes in a folder and its subfolders; what cannot be read counts as nothing.
@@ -305,6 +313,14 @@ fn number_in_file_name(path: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_requests_are_not_what_went_wrong() {
+        let log = "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(<0x7f45>)': /simple/x/\n\n\
+                   ERROR: Could not find a version\u{1b}[0m\nERROR: No matching distribution found for x\n";
+        let told = "ERROR: Could not find a version[0m\nERROR: No matching distribution found for x";
+        assert_eq!(what_went_wrong(log), told);
+    }
 
     #[test]
     fn a_star_stays_within_one_folder() {

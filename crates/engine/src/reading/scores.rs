@@ -27,7 +27,7 @@ impl StepScores {
         self.logprob.len()
     }
 
-    /// Whether there are none.
+    /// Whether no token was scored.
     pub fn is_empty(&self) -> bool {
         self.logprob.is_empty()
     }

@@ -2,6 +2,8 @@
 
 mod guard;
 mod inline;
+mod joint;
+mod states;
 mod wording;
 mod words;
 
@@ -34,7 +36,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(words::check),
+    check_statement: Some(|scene| [words::check(scene), joint::check(scene), states::check(scene)].concat()),
 };
 
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {

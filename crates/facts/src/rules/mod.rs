@@ -22,6 +22,7 @@ mod pairing;
 mod phrase;
 mod place;
 mod relation;
+mod resolve;
 mod source;
 mod state;
 mod terms;

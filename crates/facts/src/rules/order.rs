@@ -63,15 +63,22 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
 /// What makes lines run in another order than they stand in.
 static CONCURRENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"\b(?:await|async|asyncio|Promise|then|catch|setTimeout|setImmediate|nextTick|defer|go func|goroutine|spawn\w*|[Tt]hread\w*|Task|Future|submit|callback|cb|finally|yield|on[A-Z]\w+|addEventListener)\b",
+        r"\b(?:asyncio|Promise|then|catch|setTimeout|setImmediate|nextTick|defer|go func|goroutine|spawn\w*|[Tt]hread\w*|Task|Future|submit|callback|cb|finally|yield|on[A-Z]\w+|addEventListener)\b",
     )
     .expect("valid")
 });
 
-/// Whether changed lines run at another time than their order says: an `await` that goes leaves every line where it was.
-fn is_concurrent(scene: &Scene<'_, '_>) -> bool {
-    let lines = scene.change.diff.lines().iter().enumerate();
-    lines.filter(|(_, line)| line.kind.is_changed()).any(|(index, _)| CONCURRENT.is_match(scene.change.code(index)))
+/// Whether the lines from one to another run at another time than their order says; an `await` that goes leaves every line where it
+/// was.
+fn is_concurrent(scene: &Scene<'_, '_>, [a, b]: [usize; 2]) -> bool {
+    let lines = scene.change.diff.lines();
+    let code = |index: usize| scene.change.code(index);
+    let between = a.min(b)..=a.max(b);
+    let n_awaits = |kind: LineKind| {
+        (0..lines.len()).filter(|&index| lines[index].kind == kind && code(index).contains("await ")).count()
+    };
+    between.into_iter().any(|index| lines[index].kind != LineKind::Header && CONCURRENT.is_match(code(index)))
+        || n_awaits(LineKind::Removed) > n_awaits(LineKind::Added)
 }
 
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
@@ -98,7 +105,7 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         pairs.push((whole, captures[2].to_owned(), captures[3].to_owned(), is_before, captures[1].to_owned()));
     }
     // all changed lines are read for it, so only for a sentence that speaks of an order
-    if pairs.is_empty() && !skeleton.contains(" between ") || is_concurrent(scene) {
+    if pairs.is_empty() && !skeleton.contains(" between ") {
         return found;
     }
     let blocks = scene.change.new_blocks();
@@ -121,6 +128,9 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         let has_import = |part: &str| part.contains("import");
         let is_text = matches!(word.as_str(), "above" | "below") || (has_import(&first) && has_import(&second));
         let Some((lines, straight)) = order(scene, blocks, &things, is_text) else { continue };
+        if matches!(lines[..], [a, b] if is_concurrent(scene, [a, b])) {
+            continue;
+        }
         let name = |index: usize| if index == 0 { first.trim() } else { second.trim() };
         let written = |part: &str| written(scene, part);
         let (ruling, message) = if straight == is_before {

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
     code: "VD013",
     name: "pairing",
     summary: "The text says of two things with two others which belong together, and the lines have them the other way round.",
-    judges: true,
+    judges: false,
     precision: super::OF_ALL,
     is_of_presence: false,
     reads_bodies: false,
@@ -49,7 +49,7 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
 
 static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:not|never|no longer|without|instead|rather|than|was|were|used to|previously|before|old|if|when|unless|mov\w+|renam\w+|replac\w+|chang\w+|both|either|or|same|swap\w*|respectively)\b",
+        r"\b(?:not|never|no longer|without|instead|rather|than|was|were|used to|previously|before|old|if|when|unless|mov\w+|renam\w+|replac\w+|chang\w+|both|either|or|same|swap\w*|respectively|turn\w*|convert\w*)\b",
     )
 });
 

@@ -1,6 +1,7 @@
 //! VD011: what is said to be in one function is in another.
 
 mod changed;
+mod described;
 
 use std::sync::LazyLock;
 
@@ -28,7 +29,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(changed::check),
+    check_statement: Some(|scene| [changed::check(scene), described::check(scene)].concat()),
 };
 
 static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {

@@ -81,7 +81,9 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 
 fn judge(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, thing: &str, with: &str, part: Range<usize>) -> Option<Claimed> {
     // "the value of `a` from `b`" speaks of more than two
-    if with.split(' ').count() > 5
+    let is_time = ["every ", "each ", "any "].iter().any(|word| with.trim_start().starts_with(word));
+    if is_time
+        || with.split(' ').count() > 5
         || [" of ", " in ", " from "].iter().any(|joint| with.contains(joint))
         || thing.contains(" from ")
     {

@@ -68,6 +68,26 @@ impl Term<'_> {
         [&self.written, &capital].into_iter().any(|name| scene.change.occurrences.name(name).is_some())
     }
 
+    /// Whether a piece of code, whose words' stems are `parts`, has it.
+    pub fn is_in(&self, code: &str, parts: &[String]) -> bool {
+        match self.mention {
+            Some(mention) => code.contains(mention.last()),
+            None if self.weight == Weight::Name => code.contains(&self.written),
+            None => {
+                parts.contains(&self.key)
+                    || short_forms(&self.written).any(|short| parts.iter().any(|part| part == short))
+            }
+        }
+    }
+
+    /// Whether it is an identifier, whose words' stems are `parts`, or one of its words.
+    pub fn is_of_name(&self, name: &str, parts: &[String]) -> bool {
+        match self.mention {
+            Some(mention) => mention.last() == name,
+            None => self.key == name || parts.contains(&self.key),
+        }
+    }
+
     /// The side that it stands on.
     pub fn side(&self) -> Side {
         let places = &self.places;
@@ -136,12 +156,46 @@ const KEYWORDS: [&str; 14] = [
 
 /// The terms of a part of the clause's skeleton, in order, each once.
 pub fn terms<'c>(scene: &'c Scene<'_, '_>, part: &str) -> Vec<Term<'c>> {
+    let words: Vec<regex::Match<'_>> = WORD.find_iter(part).collect();
     let mut found: Vec<Term<'c>> = Vec::new();
-    for word in WORD.find_iter(part).map(|word| word.as_str()) {
-        let term = if word.starts_with('@') { named(scene, word) } else { spoken(scene, word) };
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let compound = compound(scene, part, &words[at..]);
+        let n_words = compound.as_ref().map_or(1, |(_, n)| *n);
+        let word = word.as_str();
+        let term = match compound {
+            Some((term, _)) => Some(term),
+            None if word.starts_with('@') => named(scene, word),
+            None => spoken(scene, word.strip_suffix("'s").unwrap_or(word)),
+        };
         found.extend(term.filter(|term| !found.iter().any(|other| other.key == term.key)));
+        at += n_words;
     }
     found
+}
+
+/// Most words that are read as one identifier.
+const LONGEST: usize = 4;
+
+/// The identifier that the first words of a list are the parts of, with how many: "content type" is `contentType`.
+fn compound<'c>(scene: &'c Scene<'_, '_>, part: &str, words: &[regex::Match<'_>]) -> Option<(Term<'c>, usize)> {
+    const FEWEST_LETTERS: usize = 6;
+    let adjoins = |pair: &[regex::Match<'_>]| matches!(&part[pair[0].end()..pair[1].start()], " " | "-");
+    let is_word = |word: &&regex::Match<'_>| word.as_str().chars().all(|c| c.is_ascii_alphabetic());
+    let n = words.iter().take(LONGEST).take_while(is_word).count();
+    let n = words[..n].windows(2).take_while(|pair| adjoins(pair)).count() + usize::from(n > 0);
+    (2..=n).rev().find_map(|n| {
+        let letters: String = words[..n].iter().map(|word| word.as_str()).collect();
+        // an article is no part of a name
+        if letters.len() < FEWEST_LETTERS || is_stop(words[0].as_str()) || is_stop(words[n - 1].as_str()) {
+            return None;
+        }
+        let names = scene.change.occurrences.spelt(&letters);
+        let name = names.iter().find(|name| stems(name).len() > 1)?;
+        let places = names.iter().filter_map(|name| scene.change.occurrences.name(name)).cloned().reduce(merged)?;
+        let key = name.clone();
+        Some((Term { written: key.clone(), key, weight: Weight::Name, mention: None, places }, n))
+    })
 }
 
 fn named<'c>(scene: &'c Scene<'_, '_>, placeholder: &str) -> Option<Term<'c>> {

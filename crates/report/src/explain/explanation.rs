@@ -12,6 +12,7 @@ use veridiff_core::{
     settings::Settings,
     tokens::{Encoding, Segment},
 };
+use veridiff_facts::{change::Tree, judge::Judgement};
 use veridiff_text::{diff::LineKind, sample::Sample};
 
 /// The version of the JSON's schema. Fields may be added under one version; none is taken away or changes its meaning.
@@ -43,9 +44,12 @@ pub struct Explanation {
     pub boundary: String,
     /// Prompt and text as the model read them, what the spans of bytes are of.
     pub input: String,
-    /// What the change alone says of the text, by rules; null in an explanation that was read from JSON.
+    /// What is said of the text, as `check` says it; null in an explanation that was read from JSON.
     #[serde(skip_deserializing)]
     pub facts: Option<FactsFinding>,
+    /// What that rests on.
+    #[serde(skip)]
+    pub(super) judgement: Option<Judgement>,
     /// The ids of all N + T tokens, in order.
     pub token_ids: Vec<u32>,
     /// The same tokens with their place and kind.
@@ -284,15 +288,18 @@ pub struct Timing {
 }
 
 impl Explanation {
-    /// Gathers a measurement of `sample` under `settings`; `provenance` is theirs and the scorer's. A blank id is none.
+    /// Gathers a measurement of `sample` under `settings`; `provenance` is theirs and the scorer's, `tree` is what lies around the
+    /// change, if that is known. A blank id is none.
     pub fn new(
         sample: &Sample,
         scorer: &str,
         settings: &Settings,
         provenance: BTreeMap<String, String>,
         m: &Measurement,
+        tree: Option<&dyn Tree>,
     ) -> Self {
         let e = &m.encoding;
+        let judgement = m.case.judgement_with(tree);
         let tokens = (0..e.ids.len()).map(|i| Token {
             text: e.token_text(i).to_owned(),
             byte_start: e.spans[i].start,
@@ -321,7 +328,8 @@ impl Explanation {
             n_cut_tokens: e.n_cut,
             boundary: e.boundary.name().to_owned(),
             input: e.text.clone(),
-            facts: Some(FactsFinding::new(&m.case)),
+            facts: Some(FactsFinding::new(&m.case, &judgement)),
+            judgement: Some(judgement),
             token_ids: e.ids.clone(),
             tokens: tokens.collect(),
             lines: lines(m),

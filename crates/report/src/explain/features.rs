@@ -214,10 +214,14 @@ impl Explanation {
                 detector_sha256: detector.sha256().to_owned(),
                 p_hallucination,
                 verdict: detector.verdict(p_hallucination).name().to_owned(),
-                threshold: detector.decision.as_ref().map_or(detector.threshold, |decision| decision.unsupported_from),
+                threshold: detector.objects_from(),
                 log_odds: intercept + contributions.iter().sum::<f64>(),
                 intercept,
             });
+            // of a diff that was cut, what a detector makes of the rest decides nothing
+            if let (Some(facts), Some(judgement), 0) = (&mut self.facts, &self.judgement, self.n_cut_tokens) {
+                facts.decide(judgement, detector.verdict(p_hallucination));
+            }
         }
         missing
     }

@@ -1,88 +1,31 @@
 //! An explanation as a page for the browser: one file that fetches nothing and runs no script but its own.
-//!
-//! The diff and the text may be hostile. They are in the page as JSON in which every character that could end the element or
-//! hide from a reader of the source is an escape; the script puts them into the document as text, never as markup; and the
-//! policy allows that one script and that one style sheet, by their hashes, and nothing from elsewhere.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-
-use veridiff_core::{
-    finding::{FactFinding, FactsFinding},
-    verdict::Verdict,
-};
 
 use super::{
     explanation::{DiffLine, DiffLineKind, Explanation, Token, TokenSegment},
     features::FeatureValue,
-    view::{Piece, ShownLine, is_hidden, visible},
+    view::{Piece, ShownLine},
+};
+use crate::{
+    findings::{Card, Odds},
+    hidden::visible,
+    web::Page,
 };
 
-use crate::findings::{about, against, place_of};
-
-const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// What the page is made of.
+pub(crate) const PAGE: Page = Page {
+    template: include_str!("page.html"),
+    style: concat!(include_str!("../web/base.css"), include_str!("page.css")),
+    script: concat!(include_str!("../web/base.js"), include_str!("page.js")),
+};
 
 /// The page, whole: no other file belongs to it. What the input says cannot act in it.
 pub fn html_page(explanation: &Explanation) -> String {
-    let policy = format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
-    );
-    let data = serde_json::to_string(&PageData::new(explanation)).expect("numbers and strings always serialise");
     let title =
         explanation.id.as_deref().map_or("veridiff explain".to_owned(), |id| format!("{id} · veridiff explain"));
-    filled(
-        TEMPLATE,
-        &[
-            ("policy", &policy),
-            ("title", &escaped_html(&visible(&title))),
-            ("style", STYLE),
-            ("data", &escaped_json(&data)),
-            ("script", SCRIPT),
-        ],
-    )
-}
-
-/// As a content security policy names an element's text.
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
-}
-
-/// The template with each `{{name}}` replaced; what is put in is not looked at again.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let mut parts = template.split("{{");
-    let mut page = parts.next().unwrap_or("").to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
-        page.push_str(values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value));
-        page.push_str(rest);
-    }
-    page
-}
-
-fn escaped_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// JSON that may stand in a `script` element: characters that HTML reads and characters that hide are escapes. They occur in
-/// strings only, where an escape means the same.
-fn escaped_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() + json.len() / 16);
-    for c in json.chars() {
-        if matches!(c, '<' | '>' | '&') || (is_hidden(c) && !c.is_ascii()) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            out.push(c);
-        }
-    }
-    out
+    PAGE.with(&visible(&title), &PageData::new(explanation))
 }
 
 /// What the script reads. Names are short where there are thousands.
@@ -91,8 +34,11 @@ fn escaped_json(json: &str) -> String {
 struct PageData<'a> {
     title: String,
     meta: Vec<String>,
+    how: Vec<String>,
     notes: &'a [String],
-    facts: Option<FactsData<'a>>,
+    said: Option<Card<'a>>,
+    /// For each piece of the text that has tokens, the fact that speaks against it.
+    against: Vec<Option<usize>>,
     scorer: &'a str,
     n_prompt: usize,
     /// Pieces of the text: what is shown, first position, number of tokens if it is not 1.
@@ -114,45 +60,7 @@ struct PageData<'a> {
     chosen: Option<[usize; 2]>,
     features: Vec<FeatureData<'a>>,
     reference: Option<ReferenceData<'a>>,
-    verdict: Option<VerdictData<'a>>,
-}
-
-/// What the change alone says of the text.
-#[derive(Debug, Serialize)]
-struct FactsData<'a> {
-    /// As in JSON, for the page's style.
-    verdict: Verdict,
-    words: &'static str,
-    reason: &'a str,
-    against: Vec<FactData<'a>>,
-}
-
-/// A fact that speaks against the text.
-#[derive(Debug, Serialize)]
-struct FactData<'a> {
-    rule: &'static str,
-    says: &'a str,
-    /// The words of the text that are meant.
-    words: &'a str,
-    /// Lines of the change with their places.
-    lines: Vec<[String; 2]>,
-}
-
-impl<'a> FactsData<'a> {
-    fn new(text: &'a str, facts: &'a FactsFinding) -> Self {
-        let fact = |fact: &'a FactFinding| FactData {
-            rule: fact.rule,
-            says: &fact.says,
-            words: text.get(fact.byte_start..fact.byte_end).unwrap_or(""),
-            lines: fact.lines.iter().map(|line| [place_of(line), line.text.clone()]).collect(),
-        };
-        FactsData {
-            verdict: facts.verdict,
-            words: facts.verdict.words(),
-            reason: about(facts),
-            against: against(&facts.statements, false).map(fact).collect(),
-        }
-    }
+    sum: Option<SumData>,
 }
 
 #[derive(Debug, Serialize)]
@@ -217,11 +125,7 @@ struct ReferenceData<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct VerdictData<'a> {
-    verdict: &'a str,
-    p: f64,
-    threshold: f64,
-    detector: &'a str,
+struct SumData {
     intercept: f64,
     log_odds: f64,
 }
@@ -248,12 +152,19 @@ impl<'a> PageData<'a> {
             (TokenSegment::Instruction | TokenSegment::Special, _) => 'p',
         };
         let (scales, columns) = quantised(e).into_iter().unzip();
+        let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
+        let said = e
+            .facts
+            .as_ref()
+            .map(|facts| Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds));
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
         PageData {
-            title: e.id.clone().unwrap_or_else(|| "What this text rests on".to_owned()),
+            title: e.id.clone().unwrap_or_else(|| title(e).to_owned()),
             meta: meta(e),
+            how: how(e),
             notes: &e.notes,
-            facts: e.facts.as_ref().map(|facts| FactsData::new(e.text(), facts)),
+            against: against(e),
+            said,
             scorer: &e.scorer,
             n_prompt: e.n_prompt_tokens,
             text: e.shown_text().into_iter().map(PieceData::from).collect(),
@@ -272,14 +183,7 @@ impl<'a> PageData<'a> {
             chosen: e.chosen.as_ref().and_then(|chosen| Some([*chosen.tokens.first()?, *chosen.tokens.last()?])),
             features: e.features.iter().map(FeatureData::from).collect(),
             reference: e.reference.as_ref().map(|r| ReferenceData { rows: &r.rows, n: r.n_rows }),
-            verdict: e.verdict.as_ref().map(|v| VerdictData {
-                verdict: &v.verdict,
-                p: v.p_hallucination,
-                threshold: v.threshold,
-                detector: &v.detector,
-                intercept: v.intercept,
-                log_odds: v.log_odds,
-            }),
+            sum: e.verdict.as_ref().map(|v| SumData { intercept: v.intercept, log_odds: v.log_odds }),
         }
     }
 }
@@ -298,15 +202,27 @@ impl<'a> From<&'a FeatureValue> for FeatureData<'a> {
     }
 }
 
+/// For each piece of the text that has tokens, the fact that speaks against it.
+fn against(e: &Explanation) -> Vec<Option<usize>> {
+    let facts = e.against();
+    let pieces = e.shown_text().into_iter().filter(|piece| !piece.positions.is_empty());
+    pieces.map(|piece| e.fact_at(&piece, &facts)).collect()
+}
+
+/// What the text is, as a title says it.
+fn title(e: &Explanation) -> &'static str {
+    match e.sample.task.as_str() {
+        "commit" => "A commit message and its change",
+        _ => "A review comment and its change",
+    }
+}
+
 /// What is known of the sample, for one line under the title.
 fn meta(e: &Explanation) -> Vec<String> {
-    let mut meta = vec![
-        match e.sample.task.as_str() {
-            "commit" => "commit message".to_owned(),
-            _ => "review comment".to_owned(),
-        },
-        format!("scored by {}", e.scorer),
-    ];
+    let mut meta = vec![match e.sample.task.as_str() {
+        "commit" => "commit message".to_owned(),
+        _ => "review comment".to_owned(),
+    }];
     meta.extend(e.sample.generator.as_ref().map(|generator| format!("written by {generator}")));
     meta.extend(e.sample.language.clone());
     let label = match e.sample.label {
@@ -316,13 +232,22 @@ fn meta(e: &Explanation) -> Vec<String> {
     };
     let kind = e.sample.label_type.as_ref().map_or(String::new(), |kind| format!(" ({kind})"));
     meta.extend(label.map(|label| format!("labelled {label}{kind}")));
-    meta.push(format!("{} tokens of prompt, {} of text", e.n_prompt_tokens, e.n_response_tokens));
+    meta
+}
+
+/// How the numbers were made.
+fn how(e: &Explanation) -> Vec<String> {
+    let mut how = vec![
+        format!("scored by {}", e.scorer),
+        format!("{} tokens of prompt, {} of text", e.n_prompt_tokens, e.n_response_tokens),
+    ];
+    how.extend(e.verdict.as_ref().map(|verdict| format!("detector {}", verdict.detector)));
     let setting = |key: &str| e.settings.get(key).map(String::as_str);
     if let (Some(explained), Some(fold)) = (setting("attributed_fn"), setting("fold")) {
         let scaled = if setting("normalize") == Some("true") { ", normalised" } else { "" };
-        meta.push(format!("input × gradient of the {explained}, {fold}{scaled}"));
+        how.push(format!("input × gradient of the {explained}, {fold}{scaled}"));
     }
-    meta
+    how
 }
 
 /// Each text token's column of attribution: its largest entry, and the entries as bytes in base64.
@@ -336,38 +261,4 @@ fn quantised(e: &Explanation) -> Vec<(f32, String)> {
         (largest as f32, STANDARD.encode(bytes))
     };
     (0..e.n_response_tokens).map(column).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_in_the_data_can_end_its_element_or_hide() {
-        let hostile = "</script><!--<b>&\u{2028}\u{202e}\u{200b}\u{e0041}é👩\u{200d}💻\u{1b}\"\\\u{9b}";
-        let json = escaped_json(&serde_json::to_string(hostile).unwrap());
-        assert!(!json.contains(['<', '>', '&']) && !json.contains(is_hidden), "{json}");
-        assert!(
-            json.contains("\\u202e") && json.contains("\\udb40\\udc41") && json.contains("é👩\u{200d}💻"),
-            "{json}"
-        );
-        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile, "and it says the same");
-    }
-
-    #[test]
-    fn what_is_filled_in_is_not_filled_again() {
-        assert_eq!(filled("a{{x}}b{{y}}{{none}}", &[("x", "{{y}}"), ("y", "Y")]), "a{{y}}bY");
-        let names: Vec<&str> = TEMPLATE.split("{{").skip(1).map(|part| part.split_once("}}").unwrap().0).collect();
-        assert_eq!(names, ["policy", "title", "style", "data", "script"]);
-    }
-
-    #[test]
-    fn the_page_brings_its_own_style_and_script_only() {
-        for own in [STYLE, SCRIPT] {
-            assert!(!own.contains("</") && !own.contains("http") && !own.contains("@import") && !own.contains("url("));
-        }
-        assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("insertAdjacent") && !SCRIPT.contains("eval("));
-        assert!(!TEMPLATE.contains("http:") && !TEMPLATE.contains("https:") && !TEMPLATE.contains("style=\""));
-        assert_eq!(hash(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
-    }
 }

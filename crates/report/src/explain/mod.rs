@@ -7,7 +7,7 @@
 //! | `features.rs` | the sample's features beside other rows', and a detector's verdict |
 //! | `view.rs` | the tokens as they can be shown: parts of lines, whole characters, nothing hidden |
 //! | `terminal.rs` | a page for the terminal |
-//! | `html.rs`, `page.html`, `page.css`, `page.js` | a page for the browser, in one file |
+//! | `html.rs`, `page.html`, `page.css`, `page.js` | a page for the browser, in one file (`web/` has what all pages share) |
 //!
 //! The pages read nothing but the data. Attribution is sensitivity, not cause: a large share says that the probability of a
 //! token would move with that position's embedding, not that the position made the model write it, nor that it is true.
@@ -24,5 +24,7 @@ pub use explanation::{
     TokenSegment,
 };
 pub use features::{ComparedRows, DetectorVerdict, FeatureValue};
+#[cfg(test)]
+pub(crate) use html::PAGE;
 pub use html::html_page;
-pub use terminal::{Colours, Screen, terminal_page};
+pub use terminal::{Colours, Detail, Screen, terminal_page};

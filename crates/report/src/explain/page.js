@@ -1,47 +1,4 @@
-"use strict";
-// The data is text from strangers: it reaches the page through textContent alone.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const element = (tag, className, text) => {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
-  const percent = (share) => `${(100 * share).toFixed(1)}%`;
-  const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
-  const number = (value) => {
-    if (value === null) return "–";
-    const size = Math.abs(value);
-    return (size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : value.toFixed(size < 10 ? 3 : 2)).replace("-", "−");
-  };
-
-  // What would hide, move its neighbours or end a line is shown as a box with its name.
-  const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/u;
-  const CONTROLS = ("NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US").split(" ");
-  const codeOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-  const nameOf = (char) => CONTROLS[char.codePointAt(0)] ?? codeOf(char);
-  // Letters written from right to left. A run of them is isolated, so that what stands beside it keeps its place.
-  const TURNED = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
-  const parted = (text) => text.split(new RegExp(`(${HIDDEN.source})`, "u")).filter((part) => part !== "");
-  const isHidden = (part) => part.length <= 2 && HIDDEN.test(part);
-  const visible = (text) => parted(text).map((part) => (isHidden(part) ? nameOf(part) : part)).join("");
-  const show = (parent, text) => {
-    if (!HIDDEN.test(text)) {
-      parent.append(text);
-      return;
-    }
-    for (const part of parted(text)) {
-      if (!isHidden(part)) parent.append(part);
-      else {
-        const box = element("span", "hidden-char", nameOf(part));
-        box.title = `the character ${codeOf(part)}`;
-        parent.append(box);
-      }
-    }
-  };
-
   // Attribution: a column for each token of the text, a byte for each place before it, the square root of its part of the largest.
   const columns = [];
   const column = (t) => {
@@ -100,6 +57,12 @@
     const tokens = Array.from({ length: count }, (_, k) => first - data.nPrompt + k);
     words.push({ word, text, first, count, tokens });
   }
+  data.against.forEach((fact, index) => {
+    if (fact === null) return;
+    const { word } = words[index];
+    word.classList.add("against");
+    word.classList.toggle("accuses", data.said.facts[fact].accuses);
+  });
   const of = (name, tokens, how) => tokens.map((t) => data.step[name][t]).reduce(how);
   const add = (a, b) => a + b;
   for (const entry of words) {
@@ -110,23 +73,29 @@
       + `logit ${fixed(of("logit", tokens, add) / tokens.length, 1)}`;
   }
   const SCALES = {
+    against: { level: () => 0, low: "", high: "" },
     logprob: { level: (e) => -e.logprob / 8, low: "expected (0 nats)", high: "surprising (8 nats and more)" },
     probability: { level: (e) => 1 - Math.exp(e.logprob), low: "probability 1", high: "0" },
     entropy: { level: (e) => e.entropy / 6, low: "certain (0 nats)", high: "open (6 nats and more)" },
-    none: { level: () => 0, low: "", high: "" },
   };
   const scale = (place, low, className, high) => {
     place.replaceChildren();
     if (low) place.append(element("span", "", low), element("span", `ramp ${className}`), element("span", "", high));
   };
+  let view = "against";
   const shadeText = (by) => {
+    view = document.body.dataset.view = by;
     for (const entry of words) {
       const level = Math.min(1, Math.max(0, SCALES[by].level(entry)));
       entry.word.style.setProperty("--u", level.toFixed(3));
     }
     scale(byId("text-scale"), SCALES[by].low, "surprise", SCALES[by].high);
   };
-  byId("shading").addEventListener("change", (event) => shadeText(event.target.value));
+  byId("shading").addEventListener("change", (event) => {
+    hovered = null;
+    shadeText(event.target.value);
+    update();
+  });
 
   // ---- the diff ----
   const KINDS = { "+": ["added", "added line"], "-": ["removed", "removed line"], " ": ["", ""], "@": ["header", "header"] };
@@ -214,6 +183,7 @@
     }
   }, { rootMargin: "600px" });
   rows.forEach(({ row }) => watch.observe(row));
+  for (const line of (data.said?.facts ?? []).flatMap((fact) => fact.lines)) rows[line.line]?.row.classList.add("against");
   addEventListener("beforeprint", () => rows.forEach((_, index) => paint(index)));
   byId("wrap").addEventListener("change", (event) => byId("diff").classList.toggle("unwrapped", !event.target.checked));
 
@@ -229,6 +199,7 @@
   const PARTS = [["c", "changed", "changed lines"], ["d", "unchanged", "other lines of the diff"], ["p", "prompt", "the prompt around it"], ["t", "words", "earlier words"]];
 
   const readout = (chosen) => {
+    byId("readout").hidden = isQuiet();
     const title = byId("chosen");
     title.replaceChildren();
     const entries = chosen ? words.slice(chosen[0], chosen[1] + 1) : words;
@@ -284,8 +255,12 @@
     row.focus({ preventScroll: true });
   };
 
+  // Where nothing is chosen, what speaks against the text stands alone.
+  const isQuiet = () => !hasAttribution || (view === "against" && range() === null);
   const update = () => {
     const chosen = range();
+    byId("diff").classList.toggle("quiet", isQuiet());
+    byId("diff-scale").hidden = isQuiet();
     words.forEach((entry, index) => {
       const inside = anchor !== null && index >= chosen[0] && index <= chosen[1];
       entry.word.setAttribute("aria-selected", String(inside));
@@ -334,7 +309,7 @@
   text.addEventListener("mousedown", (event) => { if (event.shiftKey) event.preventDefault(); });
   text.addEventListener("pointerover", (event) => {
     const index = indexOf(event.target);
-    if (anchor === null && event.pointerType === "mouse" && index >= 0 && index !== hovered) {
+    if (view !== "against" && anchor === null && event.pointerType === "mouse" && index >= 0 && index !== hovered) {
       hovered = index;
       update();
     }
@@ -386,37 +361,7 @@
   for (const part of data.meta) show(meta.appendChild(element("span")), part);
   for (const note of data.notes) show(byId("notes").appendChild(element("li")), note);
   byId("notes").hidden = data.notes.length === 0;
-  if (data.facts) {
-    const { verdict, words, reason, against } = data.facts;
-    const facts = byId("facts"), head = element("p");
-    head.append(element("strong", verdict, words), element("span", "", ` ${reason}`));
-    facts.append(head);
-    for (const fact of against) {
-      const item = element("div", "fact");
-      const said = item.appendChild(element("p"));
-      show(said.appendChild(element("q")), fact.words);
-      show(said.appendChild(element("span")), ` ${fact.rule}: ${fact.says}`);
-      for (const [at, line] of fact.lines) {
-        const row = item.appendChild(element("p", "at"));
-        show(row.appendChild(element("span")), `${at} `);
-        show(row.appendChild(element("code", line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "")), line);
-      }
-      facts.append(item);
-    }
-    facts.hidden = false;
-  }
-  if (data.verdict) {
-    const { verdict, p, threshold, detector } = data.verdict;
-    const gauge = element("span", `gauge ${verdict}`), filled = element("i"), mark = element("b");
-    filled.style.setProperty("--p", p);
-    mark.style.setProperty("--at", threshold);
-    gauge.append(filled, mark);
-    gauge.setAttribute("role", "img");
-    gauge.setAttribute("aria-label", `probability ${fixed(p, 2)}, threshold ${fixed(threshold, 2)}`);
-    byId("verdict").append(element("strong", "", verdict), gauge,
-      element("span", "", `probability of being unsupported ${fixed(p, 2)}, flagged from ${fixed(threshold, 2)} on, by the detector ${detector}`));
-    byId("verdict").hidden = false;
-  }
+  if (data.said) showVerdict(byId("said"), data.said, goTo);
 
   const place = (percentile) => {
     if (percentile === null) return "";
@@ -432,6 +377,7 @@
       element("small", "", `${name}${feature.percentile === null ? "" : `, ${place(feature.percentile)}`}`));
     byId("aggregates").append(tile);
   }
+  for (const part of data.how) show(byId("how").appendChild(element("span")), part);
   const among = byId("among");
   if (data.reference) show(among, `Percentiles among the ${data.reference.n} ${data.reference.rows}.`);
   else among.textContent = "Give --detector FILE or --table FILE to see where these values fall among other rows.";
@@ -447,7 +393,7 @@
     byId("features").append(row);
   };
   featureRow("head", [element("span", "", "feature"), element("span", "value", "value"), element("span", "", data.reference ? "percentile" : ""),
-    element("span", "", isJudged ? "log-odds of unsupported" : "")]);
+    element("span", "", isJudged ? "speaks for unsupported" : "")]);
   for (const feature of data.features) {
     const name = element("span", "name");
     show(name, feature.column.endsWith(`@${data.scorer}`) ? feature.name : feature.column);
@@ -467,22 +413,15 @@
     }
     featureRow("", [name, element("span", "value", number(feature.value)), where, says]);
   }
-  if (data.verdict) {
-    for (const [name, value] of [["an average row", data.verdict.intercept], ["sum, the log-odds", data.verdict.logOdds]]) {
+  if (data.sum) {
+    for (const [name, value] of [["an average row", data.sum.intercept], ["sum", data.sum.logOdds]]) {
       const says = element("span", "says");
       says.append(element("b", "", `${value < 0 ? "" : "+"}${fixed(value, 2)}`));
       featureRow("sum", [element("span", "name", name), element("span", "value"), element("span", "place"), says]);
     }
   }
 
-  const THEMES = ["system", "light", "dark"];
-  byId("theme").addEventListener("click", (event) => {
-    const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length];
-    document.documentElement.dataset.theme = next;
-    event.target.textContent = `Theme: ${next}`;
-  });
-
-  shadeText("logprob");
+  shadeText("against");
   if (hasAttribution) scale(byId("diff-scale"), "share of the attribution: none", "heat", "the largest in the diff");
   if (data.chosen) {
     const inside = (entry) => entry.tokens.some((t) => t >= data.chosen[0] && t <= data.chosen[1]);

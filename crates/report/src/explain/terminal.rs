@@ -1,8 +1,8 @@
 //! An explanation as a page for the terminal.
 //!
-//! Attribution is blue, surprise orange, each from pale to strong on a background that black letters can be read on, whatever the
-//! terminal's own colours. Nothing depends on colour alone: lines have bars, and without colours the tokens that got most are
-//! marked from below.
+//! Red and yellow are what speaks against the text. Where it is asked for, attribution is blue and surprise orange, from greyish to
+//! strong, on grounds of one darkness that white letters can be read on: strong stands out on a dark terminal and on a light one.
+//! Nothing depends on colour alone: lines have bars, and without colours the tokens that got most are marked from below.
 
 use std::fmt::Write;
 
@@ -12,14 +12,17 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     explanation::{Basis, DiffLine, DiffLineKind, Explanation, TokenSegment},
-    view::{Piece, ShownLine, visible},
+    view::{Piece, ShownLine},
 };
 use crate::{
-    findings::{about, against, fact_lines},
+    columns::elided,
+    findings::{Odds, fact_lines, look, meaning},
     grid::{Grid, number},
+    hidden::visible,
     names::short,
 };
-use veridiff_core::finding::FactsFinding;
+use veridiff_core::{finding::FactsFinding, verdict::Verdict};
+use veridiff_facts::rules::Ruling;
 use veridiff_text::printable::printable;
 
 /// The terminal that a page is written for.
@@ -42,21 +45,21 @@ pub enum Colours {
     TrueColor,
 }
 
-/// Steps from pale to strong, of one hue; light to dark, so that they are told apart in grey too.
+/// Steps from greyish to strong, of one hue, all dark enough for white letters.
 struct Ramp {
-    palette: [u8; 5],
-    pale: [u8; 3],
+    palette: [u8; 3],
+    greyish: [u8; 3],
     strong: [u8; 3],
 }
 
 /// The shades of attribution.
-const BLUE: Ramp = Ramp { palette: [189, 153, 111, 75, 69], pale: [225, 239, 251], strong: [74, 148, 222] };
+const BLUE: Ramp = Ramp { palette: [60, 25, 26], greyish: [95, 100, 125], strong: [0, 90, 215] };
 
 /// The shades of surprise.
-const ORANGE: Ramp = Ramp { palette: [230, 223, 215, 214, 208], pale: [255, 243, 217], strong: [240, 145, 40] };
+const ORANGE: Ramp = Ramp { palette: [95, 94, 130], greyish: [115, 100, 88], strong: [178, 88, 0] };
 
 /// Levels below it are not shaded: a page where everything is shaded shows nothing.
-const FAINT: f64 = 0.06;
+const FAINT: f64 = 0.12;
 
 /// Surprise, in nats, that has the strongest shade: a probability of 1 in 3,000.
 const MOST_SURPRISE: f64 = 8.0;
@@ -72,14 +75,15 @@ impl Screen {
         self.width.max(40)
     }
 
-    /// Black on a background of the ramp at `level`, 0 to 1.
+    /// White on a background of the ramp at `level`, 0 to 1.
     fn shade(self, ramp: &Ramp, level: f64) -> Style {
         if level < FAINT {
             return Style::new();
         }
         let level = level.min(1.0);
-        let mix =
-            |i: usize| (f64::from(ramp.pale[i]) + (f64::from(ramp.strong[i]) - f64::from(ramp.pale[i])) * level) as u8;
+        let mix = |i: usize| {
+            (f64::from(ramp.greyish[i]) + (f64::from(ramp.strong[i]) - f64::from(ramp.greyish[i])) * level) as u8
+        };
         let background: Color = match self.colours {
             Colours::None => return Style::new(),
             Colours::Ansi256 => {
@@ -88,7 +92,7 @@ impl Screen {
             }
             Colours::TrueColor => RgbColor(mix(0), mix(1), mix(2)).into(),
         };
-        Style::new().bg_color(Some(background)).fg_color(Some(Ansi256Color(16).into()))
+        Style::new().bg_color(Some(background)).fg_color(Some(Ansi256Color(231).into()))
     }
 
     fn write(self, page: &mut String, style: Style, text: &str) {
@@ -106,7 +110,12 @@ impl Screen {
             _ => format!(": {about}"),
         };
         let bold = Run::new(title, Style::new().bold());
-        for row in wrapped(&[bold, Run::new(&rest, Style::new())], self.width()) {
+        self.rows(page, &[bold, Run::new(&rest, Style::new())]);
+    }
+
+    /// Runs in as many rows as they need.
+    fn rows(self, page: &mut String, runs: &[Run]) {
+        for row in wrapped(runs, self.width()) {
             row.iter().for_each(|run| self.write(page, run.style, &run.text));
             end_line(page);
         }
@@ -186,34 +195,44 @@ fn end_line(page: &mut String) {
     page.push('\n');
 }
 
+/// How much a page for the terminal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The verdict, what speaks against the text, the text and the diff; of chosen tokens what they rest on.
+    Brief,
+    /// What the model read too: surprise and attribution of every token, and the features.
+    Full,
+}
+
 /// The page, with ANSI styles if the screen has colours. What hides or drives in the input is shown as escapes. Where tokens are
 /// chosen, the shares and shades of the diff are of what these rest on.
-pub fn terminal_page(explanation: &Explanation, screen: Screen) -> String {
+pub fn terminal_page(explanation: &Explanation, screen: Screen, detail: Detail) -> String {
     let mut page = String::new();
-    head(&mut page, explanation, screen);
-    diff_view(&mut page, explanation, screen);
-    text_view(&mut page, explanation, screen);
-    token_table(&mut page, explanation, screen);
-    feature_table(&mut page, explanation, screen);
+    head(&mut page, explanation, screen, detail);
+    text_view(&mut page, explanation, screen, detail);
+    diff_view(&mut page, explanation, screen, detail);
+    if detail == Detail::Full || explanation.chosen.is_some() {
+        token_table(&mut page, explanation, screen);
+    }
+    if detail == Detail::Full {
+        feature_table(&mut page, explanation, screen);
+    } else {
+        let chosen = if explanation.chosen.is_some() { "" } else { "--phrase WORDS says which lines words rest on, " };
+        screen.heading(&mut page, "", &format!("{chosen}--full what the model read, with every feature"));
+    }
     page
 }
 
-/// Which sample it is, what a detector says, what the text rests on.
-fn head(page: &mut String, e: &Explanation, screen: Screen) {
-    let about = [e.id.as_deref(), Some(&e.scorer), Some(&e.sample.task), e.sample.generator.as_deref()];
-    let about: Vec<String> = about.into_iter().flatten().map(|part| visible(part).into_owned()).collect();
-    screen.heading(page, &about.join(" · "), "");
+/// What is said of the text, of which sample, what it rests on.
+fn head(page: &mut String, e: &Explanation, screen: Screen, detail: Detail) {
     if let Some(facts) = &e.facts {
         facts_view(page, e, facts, screen);
     }
-    if let Some(verdict) = &e.verdict {
-        let says = format!(
-            "probability {:.2}, threshold {:.2}, detector {}",
-            verdict.p_hallucination, verdict.threshold, verdict.detector
-        );
-        screen.heading(page, &verdict.verdict, &says);
-    }
-    if let Some(sources) = &e.sources {
+    let scorer = (detail == Detail::Full).then_some(e.scorer.as_str());
+    let about = [e.id.as_deref(), scorer, Some(&e.sample.task), e.sample.generator.as_deref()];
+    let about: Vec<String> = about.into_iter().flatten().map(|part| visible(part).into_owned()).collect();
+    screen.heading(page, "", &about.join(" · "));
+    if let (Some(sources), Detail::Full) = (&e.sources, detail) {
         screen.heading(page, "The text rests on", &parts(sources));
     }
     if let Some(chosen) = &e.chosen {
@@ -225,11 +244,16 @@ fn head(page: &mut String, e: &Explanation, screen: Screen) {
     page.push('\n');
 }
 
-/// What the change itself says of the text, as `check` shows it.
+/// What is said of the text, as `check` shows it.
 fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: Screen) {
-    screen.heading(page, facts.verdict.words(), about(facts));
-    let against: Vec<_> = against(&facts.statements, false).collect();
-    page.push_str(&fact_lines(e.text(), &against, screen.colours != Colours::None));
+    let word = Run::new(facts.verdict.words(), look(facts.verdict));
+    let why = format!(": {}", printable(&meaning(facts.verdict, facts.reason.as_deref(), &facts.statements)));
+    screen.rows(page, &[word, Run::new(&why, Style::new())]);
+    page.push_str(&fact_lines(e.text(), &e.against(), screen.colours != Colours::None, screen.width()));
+    let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
+    if let Some(odds) = odds.filter(|odds| odds.is_told(facts.verdict)) {
+        screen.heading(page, "", odds.says());
+    }
 }
 
 fn chosen_name(chosen: &Basis) -> String {
@@ -273,13 +297,13 @@ struct Gutter {
 }
 
 impl Gutter {
-    fn new(e: &Explanation, screen: Screen) -> Gutter {
+    fn new(e: &Explanation, screen: Screen, has_shares: bool) -> Gutter {
         let last = e.lines.iter().flat_map(|line| [line.old, line.new]).flatten().max();
         let number = last.map_or(0, |last| last.to_string().len());
         let width = screen.width();
         let digits = if width >= 60 { 1 } else { 0 };
         Gutter {
-            share_digits: e.sources.as_ref().map(|_| digits),
+            share_digits: has_shares.then_some(digits),
             bar: if width >= 80 { 6 } else { 3 },
             number,
             both_numbers: width >= 72,
@@ -292,7 +316,7 @@ impl Gutter {
         share + self.number * if self.both_numbers { 2 } else { 1 } + usize::from(self.both_numbers) + 3
     }
 
-    fn write(&self, page: &mut String, screen: Screen, line: &DiffLine, share: Option<(f64, f64)>) {
+    fn write(&self, page: &mut String, screen: Screen, line: &DiffLine, share: Option<(f64, f64)>, is_against: bool) {
         let dim = Style::new().dimmed();
         let blue = Style::new().fg_color(Some(AnsiColor::Blue.into()));
         if let Some(digits) = self.share_digits {
@@ -312,7 +336,11 @@ impl Gutter {
             false => format!("{} ", number(line.new.or(line.old))),
         };
         screen.write(page, dim, &numbers);
-        screen.write(page, kind_style(line.kind).bold(), if line.kind.is_changed() { "┃" } else { "│" });
+        if is_against {
+            screen.write(page, look(Verdict::Contradicted), "▶");
+        } else {
+            screen.write(page, kind_style(line.kind).bold(), if line.kind.is_changed() { "┃" } else { "│" });
+        }
         page.push(' ');
     }
 }
@@ -327,17 +355,20 @@ fn kind_style(kind: DiffLineKind) -> Style {
 }
 
 /// The diff with its gutter: each line's share of attribution, and each token shaded by its own.
-fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
-    let of = e.chosen.as_ref().or(e.sources.as_ref());
+fn diff_view(page: &mut String, e: &Explanation, screen: Screen, detail: Detail) {
+    let of = e.chosen.as_ref().or(e.sources.as_ref().filter(|_| detail == Detail::Full));
+    let against: Vec<usize> =
+        e.against().iter().flat_map(|fact| &fact.lines).map(|line| line.diff_line.saturating_sub(1)).collect();
     let shares = of.and_then(|sources| e.shares(&sources.tokens));
     let about = match (&shares, &e.chosen, screen.colours) {
-        (None, ..) => "",
+        (None, ..) if against.is_empty() => "",
+        (None, ..) => "▶ marks lines that speak against the text",
         (_, Some(_), Colours::None) => {
             "share of what the chosen tokens rest on, line by line; ^ and ~ mark the tokens with most"
         }
-        (_, Some(_), _) => "share of what the chosen tokens rest on, line by line; darker tokens have more",
+        (_, Some(_), _) => "share of what the chosen tokens rest on, line by line; stronger tokens have more",
         (.., Colours::None) => "share of the text's attribution per line; ^ and ~ mark the tokens with most",
-        _ => "share of the text's attribution per line; darker tokens got more",
+        _ => "share of the text's attribution per line; stronger tokens got more",
     };
     screen.heading(page, "The diff", about);
     let of_positions = shares.unwrap_or_default();
@@ -345,12 +376,12 @@ fn diff_view(page: &mut String, e: &Explanation, screen: Screen) {
     let in_diff = e.tokens.iter().zip(&of_positions).filter(|(token, _)| token.segment == TokenSegment::Diff);
     let most = in_diff.map(|(_, &share)| share).fold(0.0, f64::max);
     let most_of_line = of_lines.iter().copied().fold(0.0, f64::max);
-    let gutter = Gutter::new(e, screen);
+    let gutter = Gutter::new(e, screen, of.is_some());
     let room = screen.width().saturating_sub(gutter.width()).max(10);
-    for ((line, shown), share) in e.lines.iter().zip(e.shown_lines()).zip(of_lines) {
+    for (index, ((line, shown), share)) in e.lines.iter().zip(e.shown_lines()).zip(of_lines).enumerate() {
         let is_read = line.byte_start.is_some();
         let level = if most_of_line > 0.0 { share / most_of_line } else { 0.0 };
-        gutter.write(page, screen, line, is_read.then_some((share, level)));
+        gutter.write(page, screen, line, is_read.then_some((share, level)), against.contains(&index));
         let rows = wrapped(&code(&shown, line.kind, &of_positions, most, screen), room);
         for (index, row) in rows.iter().enumerate() {
             if index + 1 == MOST_ROWS && rows.len() > MOST_ROWS {
@@ -435,9 +466,13 @@ fn code(line: &ShownLine<'_>, kind: DiffLineKind, shares: &[f64], most: f64, scr
     runs
 }
 
-/// The text in one piece, shaded by surprise; the chosen tokens in brackets.
-fn text_view(page: &mut String, e: &Explanation, screen: Screen) {
-    let about = if screen.colours == Colours::None { "" } else { "darker words were less expected" };
+/// The text in one piece, what speaks against it underlined, or shaded by surprise; the chosen tokens in brackets.
+fn text_view(page: &mut String, e: &Explanation, screen: Screen, detail: Detail) {
+    let against = e.against();
+    let about = match (screen.colours, detail) {
+        (Colours::None, _) | (_, Detail::Brief) => "",
+        _ => "stronger words were less expected, which says nothing of what is true",
+    };
     screen.heading(page, "The text", about);
     let chosen = e.chosen.as_ref().map_or(&[][..], |chosen| &chosen.tokens);
     let (first, last) = (chosen.first(), chosen.last());
@@ -451,7 +486,14 @@ fn text_view(page: &mut String, e: &Explanation, screen: Screen) {
         if first.is_some_and(|first| tokens.contains(first)) {
             runs.push(Run::new("⟦", Style::new().bold()));
         }
-        let style = screen.shade(&ORANGE, surprise / MOST_SURPRISE);
+        let style = match (detail, e.fact_at(&piece, &against)) {
+            (Detail::Full, _) => screen.shade(&ORANGE, surprise / MOST_SURPRISE),
+            (Detail::Brief, None) => Style::new(),
+            (Detail::Brief, Some(fact)) if against[fact].ruling >= Ruling::Nowhere => {
+                look(Verdict::Contradicted).underline()
+            }
+            (Detail::Brief, Some(_)) => look(Verdict::Abstain).underline(),
+        };
         let style = if is_chosen { style.bold().underline() } else { style };
         let text = if piece.text.is_empty() { "⟨special⟩".to_owned() } else { lines_kept(piece.text) };
         runs.push(Run::new(&text, style));
@@ -526,31 +568,24 @@ fn token_row(e: &Explanation, t: usize, room: usize) -> Vec<String> {
     cells.push(cell(largest(&|i| i >= n)));
     let in_diff = largest(&|i| e.tokens[i].segment == TokenSegment::Diff);
     cells.push(in_diff.map_or(String::new(), |(i, _)| {
-        let line = e.tokens[i].diff_line.map_or(String::new(), |line| format!(" (line {})", line + 1));
+        let line = e.tokens[i].diff_line.map_or(String::new(), |line| format!(" ({})", line_name(e, line)));
         format!("{}{line}", name(i))
     }));
     cells
 }
 
+/// A line as the gutter beside the diff counts it.
+fn line_name(e: &Explanation, index: usize) -> String {
+    match e.lines.get(index) {
+        Some(DiffLine { new: Some(new), .. }) => format!("line {new}"),
+        Some(DiffLine { old: Some(old), .. }) => format!("old line {old}"),
+        _ => format!("row {} of the diff", index + 1),
+    }
+}
+
 /// A token in backticks, of at most `room` columns.
 fn quoted(text: &str, room: usize) -> String {
     format!("`{}`", elided(&visible(text), room.saturating_sub(2)))
-}
-
-/// Text cut to `room` columns, a mark at its end where it was cut.
-fn elided(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let (mut cut, mut used) = (String::new(), 1);
-    for grapheme in text.graphemes(true) {
-        used += grapheme.width();
-        if used > room {
-            break;
-        }
-        cut.push_str(grapheme);
-    }
-    cut + "…"
 }
 
 /// The features that matter here, with where each falls and what it says to the detector.
@@ -604,7 +639,11 @@ fn feature_table(page: &mut String, e: &Explanation, screen: Screen) {
     }
     page.push_str(&table(screen, &heads, &rows, &["low to high"]));
     if is_judged {
-        screen.heading(page, "", "adds: to the log-odds of being unsupported, against an average row");
+        screen.heading(
+            page,
+            "",
+            "adds: above zero speaks for unsupported, below it for supported, against an average row (log-odds)",
+        );
     }
     if n_hidden > 0 {
         screen.heading(page, "", &format!("{n_hidden} more features are not shown: --html and --json have them"));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
-use crate::explain::*;
+use crate::{explain::*, hidden::is_hidden};
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     case::Case,
@@ -95,7 +95,7 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
 fn explanation(diff: &str, text: &str) -> Explanation {
     let (sample, m) = measurement(diff, text);
     let settings = Settings::default();
-    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &m)
+    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &m, None)
 }
 
 const DIFF: &str = "@@ -3,2| +3,2 @@|\n| a|()\n|-b|ar|(|)\n|+b|az()|\n";
@@ -112,7 +112,7 @@ fn the_json_comes_back_as_it_was_and_has_its_fields() {
     let text = serde_json::to_string(&explanation).unwrap();
     // all but the facts, which only the program itself makes
     let read = serde_json::from_str::<Explanation>(&text).unwrap();
-    assert_eq!(read, Explanation { facts: None, ..explanation });
+    assert_eq!(read, Explanation { facts: None, judgement: None, ..explanation });
     let value: Value = serde_json::from_str(&text).unwrap();
     let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     let documented = "schema_version id sample scorer settings n_prompt_tokens n_response_tokens n_cut_tokens boundary input \
@@ -207,12 +207,12 @@ fn what_was_cut_is_shown_apart() {
         }
     }
     let settings = Settings::default();
-    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &m);
+    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &m, None);
     let shown = explanation.shown_lines();
     assert_eq!((shown[2].read[0].text, shown[2].unread), ("-b", "ar()"));
     assert_eq!((shown[3].read.len(), shown[3].unread, explanation.lines[3].byte_start), (0, "+baz()", None));
     assert!(explanation.notes[0].starts_with("5 tokens of the diff were cut"));
-    let page = terminal_page(&explanation, plain(100));
+    let page = terminal_page(&explanation, plain(100), Detail::Full);
     assert!(page.lines().any(|line| line.trim_start().starts_with("cut ") && line.ends_with("+baz()")), "{page}");
 }
 
@@ -227,7 +227,7 @@ fn hostile() -> Explanation {
 }
 
 fn is_raw(c: char) -> bool {
-    c != '\n' && view::is_hidden(c)
+    c != '\n' && is_hidden(c)
 }
 
 #[test]
@@ -238,15 +238,17 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
                 explanation.choose(1..3);
             }
             for width in [40, 57, 80, 120] {
-                let page = terminal_page(&explanation, plain(width));
-                assert!(!page.contains(is_raw), "{page:?}");
-                for line in page.lines() {
-                    assert!(line.width() <= width, "{} columns, {width} wanted: {line}", line.width());
+                for detail in [Detail::Brief, Detail::Full] {
+                    let page = terminal_page(&explanation, plain(width), detail);
+                    assert!(!page.contains(is_raw), "{page:?}");
+                    for line in page.lines() {
+                        assert!(line.width() <= width, "{} columns, {width} wanted: {line}", line.width());
+                    }
                 }
                 for colours in [Colours::Ansi256, Colours::TrueColor] {
-                    let styled = terminal_page(&explanation, Screen { width, colours });
+                    let styled = terminal_page(&explanation, Screen { width, colours }, Detail::Full);
                     let code =
-                        if colours == Colours::TrueColor { "\u{1b}[38;5;16m\u{1b}[48;2;" } else { "\u{1b}[48;5;" };
+                        if colours == Colours::TrueColor { "\u{1b}[38;5;231m\u{1b}[48;2;" } else { "\u{1b}[48;5;" };
                     assert!(styled.contains("\u{1b}[") && styled.contains(&code[code.len() - 7..]), "{styled:?}");
                     let stripped = anstream::adapter::strip_str(&styled).to_string();
                     assert!(!stripped.contains(is_raw), "{stripped:?}");
@@ -255,7 +257,7 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
             }
         }
     }
-    let page = terminal_page(&hostile(), plain(100));
+    let page = terminal_page(&hostile(), plain(100), Detail::Full);
     for shown in [
         "-→   b\\u{1b}]0;title",
         "red</script><b>&amp;\\r",
@@ -270,13 +272,15 @@ fn a_terminal_page_drives_nothing_and_keeps_its_width() {
 #[test]
 fn marks_bars_and_brackets_do_without_colours() {
     let mut explanation = explanation(DIFF, TEXT);
-    let page = terminal_page(&explanation, plain(100));
+    let brief = terminal_page(&explanation, plain(100), Detail::Brief);
+    assert!(!brief.contains(['█', '^']) && !brief.contains("token by token") && brief.contains("--phrase"), "{brief}");
+    let page = terminal_page(&explanation, plain(100), Detail::Full);
     assert!(
         page.contains('█') && page.lines().any(|line| line.trim_start().starts_with('┊') && line.ends_with('^')),
         "{page}"
     );
     explanation.choose(explanation.tokens_of("bar").unwrap());
-    let page = terminal_page(&explanation, plain(100));
+    let page = terminal_page(&explanation, plain(100), Detail::Brief);
     assert!(page.contains("Token 2, ` bar`, rests on: changed lines ") && page.contains("Renames⟦ bar⟧ to"), "{page}");
     let rows = page.split("token by token").nth(1).unwrap().split("\n\n").next().unwrap();
     assert_eq!(rows.matches('`').count(), 4, "one row, of the chosen token: {rows}");
@@ -375,13 +379,13 @@ fn contributions_add_up_to_the_detectors_probability() {
     assert!((logprob.percentile.unwrap() - 50.0).abs() < 1e-4, "{:?}", logprob.percentile);
     assert!(explanation.reference.as_ref().is_some_and(|r| r.n_rows == 40 && r.rows.contains(one.id())));
     for width in [40, 100] {
-        let page = terminal_page(&explanation, plain(width));
-        assert!(page.contains(&format!("{}: probability ", verdict.verdict)), "{page}");
+        let page = terminal_page(&explanation, plain(width), Detail::Full);
+        assert!(page.contains("improbable: ") && page.contains("of 100"), "{page}");
         assert!(page.lines().all(|line| line.width() <= width), "{page}");
         // what the detector does not use is said to be there, and is not listed
         assert!(page.contains("logprob") && !page.contains("ground_") && page.contains("more features"), "{page}");
     }
-    assert!(html_page(&explanation).contains(&format!("\"detector\":\"{}\"", one.id())));
+    assert!(html_page(&explanation).contains(&format!("\"detector {}\"", one.id())));
 
     // a feature that the sample lacks: no verdict, and it is named; the table's row has it
     let two = detector(&table, &["logprob@tiny", "similarity@enc"]);

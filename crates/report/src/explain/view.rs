@@ -1,10 +1,12 @@
 //! The tokens as they can be shown: cut to lines, with whole characters only, and nothing in them that hides or moves others.
 
-use std::{borrow::Cow, ops::Range};
+use std::{cmp::Reverse, ops::Range};
 
 use unicode_segmentation::GraphemeCursor;
 
 use super::explanation::{Explanation, TokenSegment};
+use crate::findings::against;
+use veridiff_core::{finding::FactFinding, verdict::Verdict};
 
 /// A stretch of a line or of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,32 +113,25 @@ impl Explanation {
         joined.into_iter().map(piece).chain(feed).collect()
     }
 
+    /// The facts that speak against the text.
+    pub(super) fn against(&self) -> Vec<&FactFinding> {
+        let Some(facts) = &self.facts else { return Vec::new() };
+        against(&facts.statements, facts.verdict == Verdict::Unsupported).collect()
+    }
+
+    /// Which of these facts is about a piece of the text; of several, one that accuses.
+    pub(super) fn fact_at(&self, piece: &Piece<'_>, facts: &[&FactFinding]) -> Option<usize> {
+        let tokens = self.tokens.get(piece.positions.clone())?;
+        let (first, last) = (tokens.first()?.byte_start, tokens.last()?.byte_end);
+        let start = self.text_span().start;
+        let meets = |fact: &FactFinding| start + fact.byte_start < last && first < start + fact.byte_end;
+        let met = (0..facts.len()).filter(|&fact| meets(facts[fact]));
+        met.max_by_key(|&fact| (facts[fact].ruling, Reverse(fact)))
+    }
+
     /// Whether a character as people see it (a grapheme cluster) begins at byte `at` of `span`.
     fn is_border(&self, at: usize, span: &Range<usize>) -> bool {
         let Some(text) = self.input.get(span.clone()) else { return true };
         GraphemeCursor::new(at - span.start, text.len(), true).is_boundary(text, 0).unwrap_or(true)
     }
-}
-
-/// Whether a character is invisible where it stands, moves its neighbours or drives a terminal: control and format characters,
-/// those that turn the direction of writing ("Trojan Source", Boucher and Anderson 2021, arXiv:2111.00169), blanks without
-/// width. Joiners and variation selectors are part of the emoji they stand in and are left alone.
-pub(super) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-            | '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// The text with every hidden character as an escape.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    Cow::Owned(out)
 }

@@ -1,14 +1,20 @@
 //! What `check` found: as a page, as JSON lines, and in the formats of review tools.
 
+mod batch;
+mod card;
 mod github;
 mod message;
 mod page;
 mod rdjson;
 mod sarif;
 
+#[cfg(test)]
+pub(crate) use batch::PAGE;
+pub(crate) use card::{Card, Odds, meaning};
 pub(crate) use message::against;
-pub(crate) use page::{about, fact_lines, place_of};
+pub(crate) use page::{fact_lines, look};
 
+pub use batch::html_page;
 pub use github::github;
 pub use page::{page, summary};
 pub use rdjson::rdjson_lines;

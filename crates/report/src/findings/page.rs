@@ -1,59 +1,63 @@
-//! A finding for a person: the verdict, the words it is about underlined, and the lines of the change that say so.
+//! A finding for a person: the verdict, the words it is about underlined, and beside them the lines of the change that say so.
 
 use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::message::{objections, one_line};
+use super::{
+    card::{Odds, meaning},
+    message::{objections, one_line},
+};
+use crate::columns::{elided, fitting};
 use veridiff_core::{
-    finding::{FactFinding, FactLine, FactsFinding, Finding},
+    finding::{FactFinding, FactLine, Finding},
     verdict::Verdict,
 };
 use veridiff_facts::rules::Ruling;
 use veridiff_text::printable::printable;
 
-/// Columns of a text's line that are shown around the words that are meant.
-const WIDTH: usize = 110;
+/// Columns of a page of findings, which goes to logs too.
+const WIDTH: usize = 130;
 
-/// Lines of the change that are shown of a fact.
-const MAX_LINES: usize = 2;
+/// Columns that a place takes at most beside the line that it is of.
+const MAX_PLACE: usize = 32;
 
-/// A few lines about one text, with ANSI styles (strip them where they do not belong). What the input says is shown with its
-/// control characters escaped.
-pub fn page(finding: &Finding) -> String {
+/// What stands before the lines under a verdict.
+const INDENT: &str = "  ";
+
+/// A few lines about one text, with ANSI styles (strip them where they do not belong), under its name if it `is_named`: a single text
+/// needs none. What the input says is shown with its control characters escaped.
+pub fn page(finding: &Finding, is_named: bool) -> String {
     let mut page = String::new();
     let (style, word) = match finding.verdict {
         Some(verdict) => (look(verdict), verdict.words()),
         None => (Style::new().bold(), "failed"),
     };
-    let _ = write!(page, "{style}{word:<16}{style:#} {}", printable(&finding.id));
     let mut facts: Vec<&FactFinding> = objections(finding).collect();
     facts.sort_by_key(|fact| (fact.byte_start, fact.rule));
+    let name = if is_named { format!("  {}", printable(&finding.id)) } else { String::new() };
+    let _ = write!(page, "{style}{word}{style:#}{name}");
+    let why = match (finding.verdict, &finding.error) {
+        (Some(verdict), _) => meaning(verdict, finding.reason.as_deref(), &finding.statements),
+        (None, error) => error.as_deref().unwrap_or("").into(),
+    };
+    let _ = writeln!(page, ": {}", printable(&why));
     if facts.is_empty() {
-        let _ = write!(page, ": {}", printable(&one_line(&finding.text)));
+        let dim = Style::new().dimmed();
+        let _ = writeln!(page, "{INDENT}{dim}text │{dim:#} {}", printable(&one_line(&finding.text)));
     }
-    page.push('\n');
-    if let Some(error) = &finding.error {
-        let _ = writeln!(page, "    {}", printable(error));
+    page.push_str(&fact_lines(&finding.text, &facts, true, WIDTH));
+    if let (Some(odds), Some(verdict)) = (Odds::new(finding.p_detector, finding.threshold), finding.verdict)
+        && odds.is_told(verdict)
+    {
+        let _ = writeln!(page, "{INDENT}{}", odds.says());
     }
-    page.push_str(&fact_lines(&finding.text, &facts, true));
-    let evidence = &finding.evidence;
-    let mut all = finding.statements.iter().flat_map(|statement| &statement.facts);
-    // a reason that stands above as a fact is not said again
-    let is_explained =
-        all.any(|fact| fact.ruling == Ruling::Contradicted || finding.reason.as_ref() == Some(&fact.says));
-    if let Some(reason) = finding.reason.as_ref().filter(|_| !is_explained) {
-        let _ = writeln!(page, "    {}", printable(reason));
-    }
-    if let Some(p) = finding.p_detector.filter(|_| finding.verdict == Some(Verdict::Unsupported)) {
-        let _ = writeln!(page, "    the detector finds it improbable: {:.0}% of such texts are unsupported", 100.0 * p);
-    }
-    for line in &evidence.lines {
+    for line in &finding.evidence.lines {
         let mark = if line.changed { "┃" } else { "│" };
         let _ = writeln!(
             page,
-            "    rests {:>3.0}% on line {:>3} {mark} {}",
+            "{INDENT}rests {:>3.0}% on line {:>3} of the diff {mark} {}",
             100.0 * line.share,
             line.diff_line,
             printable(&one_line(&line.text))
@@ -61,76 +65,168 @@ pub fn page(finding: &Finding) -> String {
     }
     if finding.verdict >= Some(Verdict::Abstain) {
         for note in &finding.notes {
-            let _ = writeln!(page, "    note: {}", printable(note));
+            let _ = writeln!(page, "{INDENT}note: {}", printable(note));
         }
     }
     page
 }
 
-/// What facts say of a text: the words that are meant underlined, in colour if that is wanted, the code and what it says, the lines of
-/// the change.
-pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], in_colour: bool) -> String {
+/// What facts say of a text, in at most `width` columns: the words that are meant underlined, in colour if that is wanted, the code and
+/// what it says, the lines of the change with their places beside them.
+pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], in_colour: bool, width: usize) -> String {
+    let style = |style: Style| if in_colour { style } else { Style::new() };
+    let dim = style(Style::new().dimmed());
+    let places = facts.iter().flat_map(|fact| telling(&fact.lines)).map(place_of);
+    let most = MAX_PLACE.min(width / 3);
+    let gutter = places.map(|place| place.width()).max().unwrap_or(0).clamp("text".len(), most);
+    let room = width.saturating_sub(INDENT.len() + gutter + " │ ".width()).max(10);
     let mut page = String::new();
+    let mut row = |name: &str, line: &str| {
+        let name = format!("{}{name}", " ".repeat(gutter.saturating_sub(name.width())));
+        let _ = writeln!(page, "{INDENT}{dim}{name} │{dim:#} {line}");
+    };
+    let mut last = String::new();
     for fact in facts {
-        let style = match fact.ruling >= Ruling::Nowhere {
-            _ if !in_colour => Style::new(),
-            true => look(Verdict::Contradicted),
-            false => look(Verdict::Abstain),
-        };
-        let (line, under) = underlined(text, fact.byte_start..fact.byte_end);
-        let _ = writeln!(page, "    {line}");
-        let _ = writeln!(page, "    {style}{under}{style:#} {}: {}", fact.rule, printable(&fact.says));
-        for line in fact.lines.iter().take(MAX_LINES) {
-            let _ = writeln!(page, "      {}: {}", place_of(line), printable(&one_line(&line.text)));
+        let accuses = fact.ruling >= Ruling::Nowhere;
+        let look = style(look(if accuses { Verdict::Contradicted } else { Verdict::Abstain }));
+        let Underlined { line, lead, width } = Underlined::new(text, fact.byte_start..fact.byte_end, room);
+        // several facts of one line stand below it
+        if line != last {
+            row("text", &line);
+            last = line;
+        }
+        let (blanks, marks) = (" ".repeat(lead), "^".repeat(width));
+        let says = format!("{}: {}", fact.rule, printable(&fact.says));
+        if lead + width + 1 + says.width() <= room {
+            row("", &format!("{blanks}{look}{marks} {says}{look:#}"));
+        } else {
+            row("", &format!("{blanks}{look}{marks}{look:#}"));
+            for part in wrapped(&says, room) {
+                row("", &format!("{look}{part}{look:#}"));
+            }
+        }
+        for line in telling(&fact.lines) {
+            let side = match line.text.as_bytes().first() {
+                Some(b'+') => style(Style::new().fg_color(Some(AnsiColor::Green.into()))),
+                Some(b'-') => style(Style::new().fg_color(Some(AnsiColor::Red.into()))),
+                _ => Style::new(),
+            };
+            let place = place_of(line);
+            let tail: String = place.chars().rev().take(gutter.saturating_sub(1)).collect();
+            let place =
+                if place.width() > gutter { format!("…{}", tail.chars().rev().collect::<String>()) } else { place };
+            let code = elided(&printable(&code_of(line)), room);
+            row(&place, &format!("{side}{code}{side:#}"));
         }
     }
     page
 }
 
-/// What stands behind the verdict of the facts alone.
-pub(crate) fn about(facts: &FactsFinding) -> &str {
-    match facts.verdict {
-        Verdict::Contradicted | Verdict::Unsupported => "by the change itself",
-        Verdict::Clear => "from the change itself, which is no proof",
-        Verdict::NothingToCheck => "that could be true or false of the change",
-        Verdict::Abstain => facts.reason.as_deref().unwrap_or("from the change itself"),
+/// The lines of a fact that say most beside each other: the first, or where both sides have some, the two of them that stand nearest.
+fn telling(lines: &[FactLine]) -> Vec<&FactLine> {
+    let of_side = |marker: char| lines.iter().filter(move |line| line.text.starts_with(marker));
+    let pairs = of_side('-').flat_map(|old| of_side('+').map(move |new| [old, new]));
+    let nearest = pairs.min_by_key(|[old, new]| old.diff_line.abs_diff(new.diff_line));
+    nearest.map_or_else(|| lines.iter().take(2).collect(), Vec::from)
+}
+
+/// A line of code behind its marker, without the blanks before it.
+pub(crate) fn code_of(line: &FactLine) -> String {
+    match line.text.chars().next() {
+        Some(marker @ ('+' | '-' | ' ')) => format!("{marker} {}", line.text[1..].trim_start()),
+        _ => line.text.clone(),
     }
+}
+
+/// Lines of at most `room` columns, broken between words where there is one.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        for (index, part) in pieces(word, room).into_iter().enumerate() {
+            let last = lines.last_mut().expect("there is a line");
+            if last.is_empty() {
+                last.push_str(part);
+            } else if index == 0 && last.width() + 1 + part.width() <= room {
+                last.push(' ');
+                last.push_str(part);
+            } else {
+                lines.push(part.to_owned());
+            }
+        }
+    }
+    lines
+}
+
+/// A word in pieces of at most `room` columns.
+fn pieces(word: &str, room: usize) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), word);
+    while rest.width() > room {
+        let head = fitting(rest, room);
+        let head = if head.is_empty() { rest } else { head };
+        pieces.push(head);
+        rest = &rest[head.len()..];
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// Where a line of the change is, for a person.
 pub(crate) fn place_of(line: &FactLine) -> String {
-    line.place.as_ref().map_or_else(
-        || format!("line {} of the diff", line.diff_line),
-        |place| format!("{}:{}", printable(&place.file), place.line),
-    )
+    let file = line.place.as_ref().map(|place| printable(&place.file).to_string());
+    match (file, line.number) {
+        (Some(file), Some(number)) => format!("{file}:{number}"),
+        (None, Some(number)) => format!("line {number}"),
+        (_, None) => format!("line {} of the diff", line.diff_line),
+    }
 }
 
-/// How a verdict looks on a terminal.
+/// How a verdict looks on a terminal, in its own colours, which its ground goes with.
 pub(crate) fn look(verdict: Verdict) -> Style {
-    let colour = match verdict {
-        Verdict::Contradicted | Verdict::Unsupported => AnsiColor::Red,
-        Verdict::Abstain => AnsiColor::Yellow,
-        Verdict::Clear => AnsiColor::Green,
-        Verdict::NothingToCheck => return Style::new().dimmed(),
-    };
-    Style::new().fg_color(Some(colour.into())).bold()
+    let coloured = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    match verdict {
+        Verdict::Contradicted | Verdict::Unsupported => coloured(AnsiColor::Red).bold(),
+        // bold would make it a bright yellow, which no white ground shows
+        Verdict::Abstain => coloured(AnsiColor::Yellow),
+        Verdict::Clear => coloured(AnsiColor::Green).bold(),
+        Verdict::NothingToCheck => Style::new().dimmed(),
+    }
 }
 
-/// The line of a text in which some of its bytes stand, cut to a width, and a line that underlines them.
-fn underlined(text: &str, span: Range<usize>) -> (String, String) {
-    let text_before = text.get(..span.start).unwrap_or("");
-    let start = text_before.rfind('\n').map_or(0, |at| at + 1);
-    let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-    let shown = printable(text[start..end].trim_end()).to_string();
-    let lead = printable(text.get(start..span.start).unwrap_or("")).to_string();
-    let meant = printable(text.get(span.start..span.end.min(end)).unwrap_or("")).to_string();
-    // far along a long line, what is before is left out
-    let skipped = if lead.width() + meant.width() > WIDTH { lead.chars().count().saturating_sub(20) } else { 0 };
-    let cut = |text: &str| -> String { text.chars().skip(skipped).take(WIDTH).collect() };
-    let (mark, pad) = if skipped > 0 { ("…", 1) } else { ("", 0) };
-    let lead_width = lead.chars().skip(skipped).collect::<String>().width() + pad;
-    let width = meant.width().clamp(1, WIDTH.saturating_sub(lead_width).max(1));
-    (format!("{mark}{}", cut(&shown)), format!("{}{}", " ".repeat(lead_width), "‾".repeat(width)))
+/// The line of a text in which some of its bytes stand, cut to a width, and where a line below it underlines them.
+struct Underlined {
+    /// The line, as much as there is room for.
+    line: String,
+    /// Columns before the words that are meant.
+    lead: usize,
+    /// Columns of these.
+    width: usize,
+}
+
+impl Underlined {
+    fn new(text: &str, span: Range<usize>, room: usize) -> Self {
+        let text_before = text.get(..span.start).unwrap_or("");
+        let start = text_before.rfind('\n').map_or(0, |at| at + 1);
+        let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let before = printable(text.get(start..span.start).unwrap_or("")).to_string();
+        let meant = printable(text.get(span.start..span.end.min(end)).unwrap_or("")).to_string();
+        let behind = printable(text.get(span.end.min(end)..end).unwrap_or("").trim_end()).to_string();
+        // of a long line, what is before the words is shortened first
+        let too_much = (before.width() + meant.width()).saturating_sub(room);
+        let before = match too_much {
+            0 => before,
+            _ => {
+                let keep = before.width().saturating_sub(too_much + 1);
+                let mut kept = before.as_str();
+                while kept.width() > keep {
+                    kept = &kept[kept.chars().next().map_or(0, char::len_utf8)..];
+                }
+                format!("…{kept}")
+            }
+        };
+        let lead = before.width();
+        let width = meant.width().clamp(1, room.saturating_sub(lead).max(1));
+        Underlined { line: elided(&format!("{before}{meant}{behind}"), room), lead, width }
+    }
 }
 
 /// One line that counts verdicts: `12 checked: 2 contradicted, 1 unsupported, …`.

@@ -11,6 +11,7 @@ mod comparison;
 mod generators;
 mod joint;
 mod metrics;
+mod mistakes;
 mod overlap;
 mod quality;
 mod repeats;
@@ -31,11 +32,12 @@ use veridiff_detector::Evaluation;
 use veridiff_detector::LabelledRows;
 
 /// Every view, in the order in which a report has them.
-const VIEWS: [&View; 14] = [
+const VIEWS: [&View; 15] = [
     &combination::VIEW,
     &metrics::VIEW,
     &quality::VIEW,
     &generators::VIEW,
+    &mistakes::VIEW,
     &comparison::VIEW,
     &coefficients::LEADING,
     &coefficients::VIEW,

@@ -13,27 +13,21 @@ use crate::diff::{
 };
 
 /// Why an export cannot be read.
+///
+/// `found` is what the export holds in words and `expected` what it should hold; `source` says where in it, with line and column for JSON.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields are described above, once")]
 pub enum PlatformError {
     /// It is no JSON.
     #[error("the export is no JSON: {source}")]
-    Json {
-        /// What is wrong, with line and column.
-        source: serde_json::Error,
-    },
+    Json { source: serde_json::Error },
     /// It is JSON of another kind.
     #[error("the export holds {found}, where {expected} was expected")]
-    Shape {
-        /// What there is.
-        found: &'static str,
-        /// What there should be.
-        expected: &'static str,
-    },
+    Shape { found: &'static str, expected: &'static str },
     /// The diff beside GitLab's discussions cannot be read.
     #[error("the diff of the discussions cannot be read")]
     Diff {
-        /// Why.
         #[from]
         source: InputError,
     },

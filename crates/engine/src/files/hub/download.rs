@@ -97,6 +97,10 @@ fn token(home: &Path) -> Option<String> {
         .or_else(|| Cache::new(home.join("hub")).token())
 }
 
+pub(super) fn has_token() -> bool {
+    token(&home()).is_some()
+}
+
 fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
 }

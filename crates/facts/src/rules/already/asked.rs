@@ -34,17 +34,27 @@ enum If {
     Undone,
     /// A condition of an added line speaks of it.
     Checked,
+    /// A test of the change asserts something of it.
+    Tested,
+    /// A comment of an added line says it.
+    Told,
+    /// It is said to lack what an added line gives it: an export, a test, a comment.
+    Given,
 }
 
 const NP: &str = r"([^,;:()?]{2,60}?)";
+const FEW: &str = r"((?:@\d+|[a-z'-]+)(?: (?:@\d+|[a-z'-]+)){0,2})";
+const TOLD: &str = r"([^,;:()?]{6,90}?)";
+const STOP: &str = r"(?:[,.;:()?!]|$)";
 const END: &str = r"(?: (?:to|from|in|into|for|on|at|when|if|so|that|which|and|or|with|without|by|as|before|after|because|here|there|too|also|instead|rather|next)\b|[,.;:()?!]|$)";
 
 static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
     let form = |case, text: String| (case, pattern(&text));
-    let asks = "(?:please|could you|can you|can we|could we|we should|you should|it should|would be (?:good|nice|great|better) to|need to|needs to|consider|should we|let's|don't forget to|remember to|how about|why not)";
+    let asks = "(?:please|would it be worth to|it would be (?:good|nice|great|better) to|could it|can it|should it|could you|can you|can we|could we|we should|you should|it should|would be (?:good|nice|great|better) to|need to|needs to|consider|should we|let's|don't forget to|remember to|how about|why not)";
     let add = "(?:add|adding|include|including|list|listing|mention|pass|define|declare|export|register|append)";
     let added =
         "(?:added|included|listed|passed(?: along)?|defined|declared|documented|mentioned|exported|registered|set)";
+    let test = "(?:assert|check|verify|compare|test|cover|exercise|expect|look at)";
     let change = "(?:changed|renamed|replaced|removed|dropped|touched|updated|converted|adapted)";
     vec![
         form(
@@ -57,6 +67,35 @@ static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
             If::Added,
             format!(
                 r"(?:^|[,;:.] |\bbut |\band |\bas ){NP} (?:isn't|aren't|is not|are not|is never) (?:listed|included|mentioned|added|passed|registered|imported|defined|set|in there|there)\b"
+            ),
+        ),
+        form(If::Tested, format!(r"\b{asks} (?:also )?{test} {NP}{END}")),
+        form(
+            If::Tested,
+            format!(
+                r"\b(?:could|should|can|shouldn't) (?:the |this |that )?(?:[a-z]+ )*(?:test|spec|case|assertion|@\d+) (?:also )?{test} {NP}{END}"
+            ),
+        ),
+        form(
+            If::Tested,
+            format!(r"\b(?:doesn't|does not|never|don't|do not|without) (?:[a-z]+ )?{test}(?:ing)? {NP}{END}"),
+        ),
+        form(
+            If::Tested,
+            format!(
+                r"(?:^|[,;:.] |\bbut |\band |\bas |\bthat ){NP} (?:isn't|aren't|is not|are not|is never) (?:asserted|tested|covered|compared|verified|exercised)\b"
+            ),
+        ),
+        form(
+            If::Told,
+            format!(
+                r"\b{asks} (?:also )?(?:document|say|mention|explain|note|describe|state) (?:in (?:the|a) [a-z]+ )?(?:what|that|when|how|why|which|where)? ?{TOLD}{STOP}"
+            ),
+        ),
+        form(
+            If::Added,
+            format!(
+                r"\b(?:doesn't|does not|never|don't|do not) (?:even |actually |ever )?(?:set|have|include|define|send|give|contain|mention|list|declare|export|use|take|accept|import|offer) {NP}{END}"
             ),
         ),
         form(If::Done, format!(r"\b{asks} (?:also |explicitly |first )?([a-z]{{3,}}) {NP}{END}")),
@@ -72,12 +111,17 @@ static CLAIMS: LazyLock<Vec<(If, Regex)>> = LazyLock::new(|| {
                 r"(?:^|[,;:.] |\bbut |\band |\bas |\bthat ){NP} (?:isn't|aren't|is not|are not|is never|are never|never gets|doesn't get|hasn't been)(?: actually| ever| even)? ([a-z]{{3,}}(?:ed|en|t|own))\b"
             ),
         ),
+        form(
+            If::Given,
+            r"((?:@\d+) (?:[a-z]+ )?(?:comes without|lacks|is without|has no|is missing) (?:an? |any )?(?:export|tests?|doc comment|comment|docstring|documentation))\b"
+                .to_owned(),
+        ),
         form(If::Touched, format!(r"\b(?:leaves|leaving|left) {NP} (?:alone|untouched|unchanged|as is|as it is)\b")),
         form(If::Removed, format!(r"\b(?:can|could|should|shouldn't|couldn't|can't) {NP} (?:also )?be {change}\b")),
         form(
             If::Checked,
             format!(
-                r"\b(?:an?|the|any|some|no|missing|without) {NP} (?:check|guard|test)(?: (?:is missing|should go|is needed|should be added|would be|belongs|is lacking|here|missing|added)\b|[.;?]|$)"
+                r"\b(?:an?|the|any|some|no|missing|without) {FEW} (?:check|guard|test)(?: (?:is missing|should go|is needed|should be added|would be|belongs|is lacking|here|missing|added)\b|[.;?]|$)"
             ),
         ),
         form(
@@ -102,7 +146,14 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.task == veridiff_text::sample::Task::Commit {
         return Vec::new();
     }
+    // who asks why something is needed does not ask for it
+    static WHY: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(?:but |so |and |hm+,? )*why (?:do|does|did|would|should|is|are|was)\b|\bno need to\b")
+    });
     let mut found = Vec::new();
+    if WHY.is_match(skeleton) {
+        return found;
+    }
     for (case, pattern) in CLAIMS.iter() {
         for captures in pattern.captures_iter(skeleton) {
             let whole = captures.get(0).expect("the whole");
@@ -122,6 +173,11 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 }
 
 fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
+    if case == If::Given {
+        let (line, what) = given(scene, thing)?;
+        let message = format!("it has {what}");
+        return Some(Claimed { ruling: Ruling::Contradicted, part, lines: vec![line], message });
+    }
     if matches!(case, If::Done | If::Undone) {
         let (verb, thing) = thing.split_once(' ')?;
         return done(scene, verb, thing, part);
@@ -159,7 +215,15 @@ fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Op
                 None
             }
         }
-        If::Done | If::Undone => None,
+        If::Done | If::Undone | If::Given => None,
+        If::Tested => {
+            let line = tested(scene, thing)?;
+            contradicted(vec![line], format!("{name} is asserted"))
+        }
+        If::Told => {
+            let line = told(scene, &all)?;
+            contradicted(vec![line], format!("a comment says {name}"))
+        }
         If::Checked => {
             let line = checked(scene, &all)?;
             contradicted(vec![line], format!("{name} is checked"))
@@ -205,14 +269,77 @@ fn added_line(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     first.places.added.iter().find(has_all).copied()
 }
 
+/// An added line that gives a thing what it is said to lack.
+fn given(scene: &Scene<'_, '_>, said: &str) -> Option<(usize, &'static str)> {
+    let mention = scene.clause.mention(said.split(' ').next()?).filter(|mention| mention.kind == MentionKind::Name)?;
+    let found = scene.change.find(mention);
+    let lines = &found.exactly()?.added;
+    let last = mention.last();
+    if said.ends_with("export") {
+        let is_export = |line: &&usize| {
+            let code = scene.change.code(**line).trim_start();
+            (code.starts_with("export ") || code.starts_with("pub ")) && crate::rules::already::defines(code, last)
+        };
+        return lines.iter().find(is_export).map(|&line| (line, "an export"));
+    }
+    if said.ends_with("test") || said.ends_with("tests") {
+        let is_test = |line: &&usize| ASSERTS.is_match(scene.change.code(**line));
+        return lines.iter().find(is_test).map(|&line| (line, "a test"));
+    }
+    let diff = scene.change.diff;
+    let is_told = |line: &usize| {
+        let is_head = crate::blocks::function_name(scene.change.code(*line)).is_some_and(|name| name == last);
+        let above = line.checked_sub(1)?;
+        let is_comment = diff.lines()[above].kind == LineKind::Added && is_comment(scene.change.code(above));
+        (is_head && is_comment).then_some((above, "a comment"))
+    };
+    lines.iter().find_map(is_told)
+}
+
+static ASSERTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)assert|expect|should|require\.|\bcheck").expect("the patterns of rules are valid")
+});
+
+/// An added line that asserts something with all that a phrase says.
+fn tested(scene: &Scene<'_, '_>, thing: &str) -> Option<usize> {
+    let mut all = terms(scene, thing);
+    let n = |least: Weight| all.iter().filter(|term| term.weight >= least && !term.places.is_empty()).count();
+    let (n_names, n_words) = (n(Weight::Name), n(Weight::Word));
+    if n_names > 0 {
+        all.retain(|term| term.weight == Weight::Name || !term.places.is_empty());
+    }
+    if n_names == 0 && n_words < 2 || all.iter().any(|term| term.places.is_empty()) {
+        return None;
+    }
+    let has_all = |line: &usize| {
+        let code = scene.change.code(*line);
+        !is_comment(code) && ASSERTS.is_match(code) && all.iter().all(|term| term.places.added.contains(line))
+    };
+    all[0].places.added.iter().copied().find(has_all)
+}
+
+/// An added line of a comment that has all terms, three of them or more.
+fn told(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
+    const FEWEST: usize = 2;
+    let is_text = |line: usize| {
+        let code = scene.change.code(line);
+        is_comment(code) || !code.contains(['=', '{', ';', '('])
+    };
+    let has_all = |line: &usize| {
+        is_text(*line)
+            && all
+                .iter()
+                .all(|term| scene.change.occurrences.of_stem(&term.key).is_some_and(|p| p.added.contains(line)))
+    };
+    let first = scene.change.occurrences.of_stem(&all.first()?.key)?;
+    first.added.iter().copied().find(has_all).filter(|_| all.len() >= FEWEST)
+}
+
 /// An added condition that has all terms: of a block, or of an expression on a line.
 fn checked(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
     let says = |code: &str| {
         let parts = stems(code);
-        all.iter().all(|term| match term.mention {
-            Some(mention) => code.contains(mention.last()),
-            None => parts.contains(&term.key) || (term.key == "nil" && code.contains("nil")),
-        })
+        all.iter().all(|term| term.is_in(code, &parts))
     };
     let is_added = |line: usize| scene.change.diff.lines()[line].kind == LineKind::Added;
     let guards = scene.change.new_blocks().conditions();

@@ -11,7 +11,7 @@ use veridiff_text::{diff::LineKind, statements::StatementKind};
 use super::guard::atoms;
 use crate::{
     blocks::{Blocks, Guard},
-    lexicon::{presupposed, short_forms},
+    lexicon::presupposed,
     mention::MentionKind,
     occurrences::{Places, stems},
     rules::{
@@ -289,12 +289,7 @@ fn atom_of(condition: &str, subject: &[Term<'_>]) -> Option<(String, Option<bool
 /// Whether code has all terms of a subject.
 fn has_all(code: &str, subject: &[Term<'_>]) -> bool {
     let parts: Vec<String> = code.split(|c: char| !c.is_alphanumeric() && c != '_').flat_map(stems).collect();
-    subject.iter().all(|term| match term.mention {
-        Some(mention) => code.contains(mention.last()),
-        None => {
-            parts.contains(&term.key) || short_forms(&term.written).any(|short| parts.iter().any(|part| part == short))
-        }
-    })
+    subject.iter().all(|term| term.is_in(code, &parts))
 }
 
 static NOTHING: LazyLock<Regex> = LazyLock::new(|| {

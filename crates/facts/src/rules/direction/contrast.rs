@@ -5,12 +5,16 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 use veridiff_text::statements::StatementKind;
 
-use crate::lexicon::presupposed;
 use crate::rules::{
     Claimed, Ruling, Scene,
     phrase::pattern,
     terms::{Side, Term, Weight, apart, terms},
     thing::is_comment,
+};
+use crate::{
+    lexicon::presupposed,
+    mention::Mention,
+    spots::{Drift, drift},
 };
 
 /// A sentence's form that sets one side against the other.
@@ -20,6 +24,8 @@ struct Form {
     old_first: bool,
     /// Whether the words can speak of what the code does when it runs, as in "convert `a` to `b`".
     runs: bool,
+    /// Whether its words are so often those of what runs that only names of code tell.
+    names: bool,
 }
 
 const PART: &str = r"([^,;:()]{2,90}?)";
@@ -27,10 +33,12 @@ const TAIL: &str = r"([^,;:()]{2,90})";
 const SWAPS: &str = r"(?:replac(?:es?|ed|ing)|swap(?:s|ped|ping)?(?: out)?|substitut(?:es?|ed|ing)|exchang(?:es?|ed|ing)|renam(?:es?|ed|ing))";
 const TURNS: &str = r"(?:chang(?:es?|ed|ing)|turn(?:s|ed|ing)?|convert(?:s|ed|ing)?|switch(?:es|ed|ing)?|mov(?:es?|ed|ing)|migrat(?:es?|ed|ing)|port(?:s|ed|ing)?|transform(?:s|ed|ing)?|goes|go|went)";
 const INSTEAD: &str = r"(?:instead of|rather than|in place of|in lieu of|as opposed to|in favou?r over)";
+const JOINT: &str = "(?:through|from|by|with|as|via|in|on|at|to|for|of)";
 const ONCE: &str = r"(?:used to(?: be| say| read| use| call)?|formerly|previously|originally|earlier|(?:was|were)(?: previously| originally| formerly)?)";
 
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
-    let form = |text: String, old_first: bool, runs: bool| Form { pattern: pattern(&text), old_first, runs };
+    let form =
+        |text: String, old_first: bool, runs: bool| Form { pattern: pattern(&text), old_first, runs, names: false };
     vec![
         form(format!(r"\b(?:swap|exchang|trad|substitut)(?:p?ed|p?ing|p?e?s)? {PART} for {TAIL}"), true, true),
         form(format!(r"{PART},? {INSTEAD} {TAIL}"), false, false),
@@ -50,7 +58,20 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
             false,
         ),
         form(format!(r"{PART} (?:replaces|supersedes?|takes? the place of|stands? in for) {TAIL}"), false, false),
-        form(format!(r"{PART} (?:gives? way to|makes? way for|becomes?|turns? into) {TAIL}"), true, false),
+        form(format!(r"{PART} (?:gives? way to|makes? way for) {TAIL}"), true, false),
+        Form { names: true, ..form(format!(r"{PART} (?:becomes?|turns? into) {TAIL}"), true, true) },
+        form(
+            format!(r"{PART} where (?:an? |the )?{TAIL} (?:used to be|was|were|had been)(?: before)?(?:[.,;?]|$)"),
+            false,
+            false,
+        ),
+        form(
+            format!(
+                r"{PART} where (?:it|they|there) (?:used to (?:be|take|use|have|call|say)|was|were|took|had|used|called|said) {TAIL}"
+            ),
+            false,
+            false,
+        ),
         form(
             format!(
                 r"\b{ONCE} {PART},? (?:and|but|while|whereas)(?: it)?(?: (?:is|are|reads|says|uses))? now (?:is |are |reads |says |uses )?{TAIL}"
@@ -73,6 +94,22 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
             false,
         ),
         form(format!(r"\b(?:keeps?|uses?|writes?|reads?|takes?) {PART} and not {TAIL}"), false, false),
+        form(
+            format!(r"{PART}, (?:and )?(?:not|no longer|don't|do not|not any more) (?:{JOINT} )?(?:the |an? )?{TAIL}"),
+            false,
+            false,
+        ),
+        form(
+            format!(r"{PART},? (?:as|in) (?:a |the )?(?:replacement|exchange|substitute) (?:for|of) {TAIL}"),
+            false,
+            false,
+        ),
+        form(format!(r"\b(?:prefers?|favou?rs?|chooses?) {PART} (?:over|to) {TAIL}"), false, false),
+        form(
+            format!(r"\bused to {PART}[,;] (?:and |but |while )?(?:now|with this|after this|from now on),? {TAIL}"),
+            true,
+            false,
+        ),
     ]
 });
 
@@ -83,10 +120,20 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static ADVERB: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^ ?(?:after|before|when|if|because|until|only|just|even|yet|necessarily)\b"));
+
+/// The change as a thing, which a sentence is about.
+static NOUN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:the|this|that|code|a|your|our|each|same|of|api) (?:change|changes|switch|move|port|turn|swap|exchange|substitute|trade) $",
+    )
+});
+
 /// Sentences that wish, doubt or deny.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:should|could|would|may|might|must|consider|please|suggest|recommend|prefer|perhaps|maybe|can we|let's|not (?:been )?(?:replac|renam|chang|convert)\w*|never)\b",
+        r"\b(?:should|could|would|may|might|must|consider|please|suggest|recommend|prefer|perhaps|maybe|can we|let's|not (?:been )?(?:replac|renam|chang|convert)\w*|never|why not|how about|will|can't we)\b",
     )
 });
 
@@ -102,19 +149,35 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     for form in FORMS.iter() {
         for captures in form.pattern.captures_iter(skeleton) {
             let part = captures.get(0).expect("the whole").range();
+            // "this change adds `a` to `b`" changes nothing to `b`
+            let is_noun =
+                NOUN.is_match(&said_to(skeleton, part.start, captures.get(1).map_or(part.end, |c| c.start())));
+            if is_noun {
+                continue;
+            }
             let [first, second] = [1, 2].map(|group| END.replace(&captures[group], "").into_owned());
+            // "before that, not after it" sets no two sides against each other
+            if ADVERB.is_match(&second) {
+                continue;
+            }
             let (old, new) = if form.old_first { (first, second) } else { (second, first) };
-            found.extend(judge(scene, &old, &new, form.runs, part));
+            found.extend(judge(scene, &old, &new, form, part));
         }
     }
     found.truncate(1);
     found
 }
 
-fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<usize>) -> Option<Claimed> {
+/// Some words of a skeleton with the one before them.
+fn said_to(skeleton: &str, start: usize, end: usize) -> String {
+    let before = skeleton[..start].rsplit(' ').find(|word| !word.is_empty()).unwrap_or("");
+    format!("{before} {}", &skeleton[start..end])
+}
+
+fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, form: &Form, part: Range<usize>) -> Option<Claimed> {
     let [old, new] = apart(terms(scene, old), terms(scene, new));
-    let (new_agrees, new_against) = evidence(&new, [Side::New, Side::Came], Side::Old);
-    let (old_agrees, old_against) = evidence(&old, [Side::Old, Side::Went], Side::New);
+    let (new_agrees, new_against) = evidence(scene, &new, [Side::New, Side::Came], Side::Old);
+    let (old_agrees, old_against) = evidence(scene, &old, [Side::Old, Side::Went], Side::New);
     if let Some(claimed) = value_stays(scene, &old, &new, part.clone()) {
         return Some(claimed);
     }
@@ -124,8 +187,9 @@ fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, runs: bool, part: Range<us
     if tells_of_both(scene, &new, &old_against) || tells_of_both(scene, &old, &new_against) {
         return None;
     }
-    let is_sure = if runs {
-        !new_against.is_empty() && !old.is_empty()
+    let is_name = |term: &&Term<'_>| term.weight == Weight::Name && !term.mention.is_some_and(Mention::is_literal);
+    let is_sure = if form.runs {
+        !new_against.is_empty() && !old.is_empty() && (!form.names || new_against.iter().any(is_name))
     } else {
         !new_against.is_empty() || !old_against.is_empty()
     };
@@ -167,12 +231,35 @@ fn value_stays(scene: &Scene<'_, '_>, old: &[Term<'_>], new: &[Term<'_>], part: 
 }
 
 /// Whether a term of a side stands where it is said to, and those that stand on the other side alone.
-fn evidence<'t, 'c>(terms: &'t [Term<'c>], right: [Side; 2], wrong: Side) -> (bool, Vec<&'t Term<'c>>) {
+fn evidence<'t, 'c>(
+    scene: &Scene<'_, '_>,
+    terms: &'t [Term<'c>],
+    right: [Side; 2],
+    wrong: Side,
+) -> (bool, Vec<&'t Term<'c>>) {
+    let (ours, theirs) = if wrong == Side::Old { (Drift::Came, Drift::Went) } else { (Drift::Went, Drift::Came) };
+    let drift = |term: &Term<'_>| drift(scene.change.spots(), &term.places);
     let agrees = terms.iter().any(|term| {
         // a word is on many lines by chance
-        right[0] == term.side() || (right[1] == term.side() && term.weight == Weight::Name)
+        is_said_in_code(scene, term)
+            && (right[0] == term.side()
+                || (right[1] == term.side() && term.weight == Weight::Name)
+                || (term.is_exact(scene) && drift(term) == Some(ours)))
     });
-    (agrees, terms.iter().filter(|term| term.side() == wrong && is_telling(term)).collect())
+    // of what unchanged lines have too the spots tell, if it is written as it is there
+    let is_against = |term: &&Term<'_>| {
+        term.side() == wrong && is_telling(term) || term.is_exact(scene) && drift(term) == Some(theirs)
+    };
+    (agrees, terms.iter().filter(is_against).collect())
+}
+
+/// Whether lines of code have a term, or there are none of code.
+fn is_said_in_code(scene: &Scene<'_, '_>, term: &Term<'_>) -> bool {
+    let is_code = |line: usize| !is_comment(scene.change.code(line)) && !scene.change.code(line).trim().is_empty();
+    let changed = [term.places.added.as_slice(), &term.places.removed].concat();
+    let lines = scene.change.diff.lines().iter().enumerate();
+    changed.iter().any(|&line| is_code(line))
+        || !lines.into_iter().any(|(index, line)| line.kind.is_changed() && is_code(index))
 }
 
 /// Whether what speaks against one part stands on a line with what is on the same side of the other: it runs there, or it is a text on the

@@ -4,6 +4,7 @@ use super::{Claimed, Rule, Ruling, Scene, phrase::is_denied, phrase::readings};
 use veridiff_text::{sample::Task, statements::StatementKind};
 
 mod contrast;
+mod files;
 mod patterns;
 mod polarity;
 mod single;
@@ -25,7 +26,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: true,
     check,
-    check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene)].concat()),
+    check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene), files::check(scene)].concat()),
 };
 
 /// What the change says of a claim, with the lines and the words for it.

@@ -3,7 +3,7 @@
 use super::{Finding, patterns::Swap, single::telling_word};
 use crate::{
     change::Found,
-    code::{is_name_char, squeezed},
+    code::{is_name_char, pieces, squeezed, tokens},
     mention::{Mention, MentionKind},
     occurrences::Places,
     rules::{Ruling, Scene},
@@ -16,6 +16,10 @@ pub fn swapped(scene: &Scene<'_, '_>, old: &Mention, new: &Mention, kind: Swap) 
         return None;
     }
     let (was, is) = (find(scene, old, new)?, find(scene, new, old)?);
+    if let Some((partner, lines)) = partner(scene, old, new, &was) {
+        let message = format!("`{}` made way for `{partner}`", &scene.clause.text[old.span.clone()]);
+        return Some((Ruling::Contradicted, lines.to_vec(), message));
+    }
     let written = |mention: &Mention| &scene.clause.text[mention.span.clone()];
     let holds = || {
         let lines = [was.removed.as_slice(), &is.added].concat();
@@ -79,6 +83,33 @@ fn exchanged(scene: &Scene<'_, '_>, [from, to]: [&str; 2], removed: &[usize], ad
         };
         added.iter().take(MOST).find(same).map(|&new| [old, new])
     })
+}
+
+/// The name that took the place of an old one, in lines that are the same but for it, where that is never the new one.
+fn partner<'s>(scene: &'s Scene<'_, '_>, old: &Mention, new: &Mention, was: &Places) -> Option<(&'s str, [usize; 2])> {
+    if [old, new].iter().any(|mention| mention.kind != MentionKind::Name) {
+        return None;
+    }
+    let mut first = None;
+    for spot in scene.change.spots().iter().filter(|spot| spot.replaces()) {
+        for &before in spot.removed.iter().filter(|line| was.removed.contains(line)) {
+            for &after in &spot.added {
+                let codes = [before, after].map(|line| scene.change.code(line));
+                let [a, b] = codes.map(tokens);
+                let mut other = a.iter().zip(&b).filter(|(a, b)| codes[0][a.span.clone()] != codes[1][b.span.clone()]);
+                let (Some((from, to)), None, true) = (other.next(), other.next(), a.len() == b.len()) else { continue };
+                let (from, to) = (&codes[0][from.span.clone()], &codes[1][to.span.clone()]);
+                if pieces(from).next_back() != Some(old.last()) {
+                    continue;
+                }
+                if codes[1].contains(new.last()) {
+                    return None;
+                }
+                first.get_or_insert((to, [before, after]));
+            }
+        }
+    }
+    first
 }
 
 /// The same of things that are named by words.

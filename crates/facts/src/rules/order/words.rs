@@ -11,7 +11,8 @@ use crate::{
     rules::{
         Claimed, Ruling, Scene,
         phrase::pattern,
-        terms::{Term, Weight, best_lines, terms},
+        resolve::{lines_of, resolve},
+        terms::{Term, Weight, terms},
         thing::is_comment,
     },
 };
@@ -21,23 +22,28 @@ const TAIL: &str = r"([^,;:()]{2,70})";
 
 /// Two things with a word of order: whether the first comes before.
 static ORDERED: LazyLock<Vec<(bool, Regex)>> = LazyLock::new(|| {
-    let just = "(?:just |right |immediately |directly |shortly )?";
+    let start = "(?:^|[,;:] |because |since |that |so |and |but )";
+    let aside = "(?:, (?:if any|if there is one|where there is one|if needed|if set|if given|as before|though))?";
+    let just = "(?:just |right |immediately |directly |shortly |all )?";
     let form = |is_before, text: String| (is_before, pattern(&text));
     vec![
         form(
             true,
             format!(
-                r"(?:^|[,;:] |because |since |that ){PART},? {just}(?:before|ahead of|in front of|prior to|above|preceding) {TAIL}"
+                r"{start}{PART}{aside},? {just}(?:before|ahead of|in front of|prior to|above|preceding|precedes) {TAIL}"
             ),
         ),
+        form(false, format!(r"{start}{PART}{aside},? {just}(?:after|behind|below|following|follows) {TAIL}")),
         form(
             false,
-            format!(r"(?:^|[,;:] |because |since |that ){PART},? {just}(?:after|behind|below|following) {TAIL}"),
+            format!(
+                r"{start}{PART}{aside},? once ([^,;:()]{{2,70}}?) (?:has|have|had|is|are|was|were) (?:been )?[a-z]+(?:ed|en|n|t|ut)\b"
+            ),
         ),
         form(
             true,
             format!(
-                r"(?:^|[,;:] ){PART} first,? (?:and|then|and then) {PART}(?: second| next| afterwards| last)(?:[,.;]| when| if|$)"
+                r"(?:^|[,;:] ){PART} first,? (?:and|then|and then) {PART}(?: second| next| afterwards| last)?(?:[,.;]| when| if| for|$)"
             ),
         ),
     ]
@@ -53,112 +59,126 @@ static ENDS: LazyLock<Regex> = LazyLock::new(|| {
 /// Sentences in which the order is not that of lines, or is not said to be so.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:should|could|would|may|might|must|consider|please|suggest|instead|rather|not|[a-z]+n't|no longer|never|were|used to|previously|versions?|releases?|unless|until|fix(?:es|ed)?|bug|even|again|lines?|seconds?|minutes?|ms|days?|reorder\w*|mov(?:e|es|ed|ing)|swap\w*|wait\w*|shortly|done|finish\w*|complet\w*|resolv\w*)\b",
+        r"\b(?:may|might|must|instead|rather|not|[a-z]+n't|no longer|never|were|used to|previously|versions?|releases?|unless|until|bug|even|again|(?:add\w*|insert\w*|remov\w*|blank|extra) (?:[a-z]+ ){0,2}lines?|seconds|minutes?|ms|days?|reorder\w*|mov(?:e|es|ed|ing)|swap\w*|wait\w*|shortly|done|finish\w*|complet\w*|resolv\w*)\b",
+    )
+});
+
+/// Sentences that wish for an order, which is another one than there is.
+static WISH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:should|could|would|wouldn't|consider|please|suggest|i'd (?:have|rather|put|prefer|expect\w*)|can (?:we|you)|let's|how about|why not)\b",
     )
 });
 
 /// Where the second thing ends.
 static END: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r" (?:so|so that|because|since|which|to avoid|to ensure|to make|and|but|doesn't|does not|isn't|breaks|won't|can't|for now|in order|when|if)\b.*$|[.?!](?: .*)?$",
+        r" (?:so|so that|because|since|which|to avoid|to ensure|to make|and|but|doesn't|does not|isn't|breaks|won't|can't|for now|in order|when|if|here|there|too|as well)\b.*$|[.?!](?: .*)?$",
+    )
+});
+
+/// The function or the branch that a sentence is about, which is no thing that has an order.
+static SCOPE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r" (?:in|inside|within)(?: the)?(?: [a-z-]+){0,2} (?:branch|case|function|method|block|condition)\b| (?:in|inside|within)(?: the)? @\d+",
     )
 });
 
 /// Verbs of which the order is that of words, not of what runs.
 static OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:mentions?|lists?|names?|puts?|putting|plac(?:e|es|ing)|says?|shows?|writes?|goes|passing|pass(?:es)?)\b",
+        r"\b(?:mentions?|lists?|names?|puts?|putting|plac(?:e|es|ing)|says?|shows?|writes?|goes|passing|pass(?:es)?|looked at|checked|tested|compared|evaluated)\b",
     )
 });
 
 /// What the statement says of an order.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request {
-        return Vec::new();
-    }
+    let skeleton = &scene.clause.skeleton;
+    let is_question = scene.kind == StatementKind::Question;
+    let said = presupposed(skeleton, is_question);
+    let wishes = scene.kind == StatementKind::Request || is_question && said.is_none();
+    let said = said.unwrap_or(skeleton);
     let mut found = Vec::new();
     for (is_before, pattern) in ORDERED.iter() {
         for captures in pattern.captures_iter(said) {
             let part = captures.get(0).expect("the whole").range();
             let second = END.replace(&captures[2], "");
-            if !OPEN.is_match(&captures[1]) && !OPEN.is_match(&second) {
-                found.extend(ordered(scene, &captures[1], &second, *is_before, part));
+            let is_wish = WISH.is_match(&said[..part.end]);
+            if (wishes && !is_wish) || OPEN.is_match(&captures[1]) || OPEN.is_match(&second) {
+                continue;
             }
+            let [first, second] = [&captures[1], &second[..]].map(|text| SCOPE.replace_all(text, "").into_owned());
+            found.extend(ordered(scene, &first, &second, *is_before ^ is_wish, part));
         }
     }
-    for captures in ENDS.captures_iter(said) {
+    for captures in ENDS.captures_iter(said).filter(|_| !wishes) {
         let part = captures.get(0).expect("the whole").range();
-        if !OPEN.is_match(&said[part.clone()]) {
+        if !OPEN.is_match(&said[part.clone()]) && !WISH.is_match(&said[part.clone()]) {
             found.extend(at_end(scene, &captures[1], matches!(&captures[2], "end" | "bottom"), &captures[3], part));
         }
     }
     found.truncate(1);
-    if found.is_empty() || !super::is_concurrent(scene) { found } else { Vec::new() }
+    found
 }
 
-/// Lines on which a thing may stand at most: an order of more of them says nothing.
-const MANY: usize = 6;
-
-/// The lines of the new side that a phrase speaks of; of something new that has no words of the change all added lines.
-fn lines(scene: &Scene<'_, '_>, phrase: &str, all: &[Term<'_>]) -> Vec<usize> {
-    let telling: Vec<Term<'_>> = all.iter().filter(|term| !term.places.is_empty()).cloned().collect();
-    let strong = telling.iter().any(|term| term.weight > Weight::Common);
-    let diff = scene.change.diff;
-    let is_code = |line: &usize| diff.lines()[*line].kind != LineKind::Header;
-    if !strong {
-        let is_new = phrase.split(' ').any(|word| word == "new");
-        let added: Vec<usize> =
-            (0..diff.lines().len()).filter(|&line| diff.lines()[line].kind == LineKind::Added).collect();
-        let is_block = added.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-        return if is_new && is_block { added } else { Vec::new() };
-    }
-    // half of what the phrase says has to be there
-    let weight = |list: &[Term<'_>]| list.iter().filter(|term| term.weight > Weight::Common).count();
-    if 2 * weight(&telling) < weight(all) {
-        return Vec::new();
-    }
-    let mut lines = best_lines(&telling, |places: &Places| places.new_side(), 0.5);
-    lines.retain(is_code);
-    let added: Vec<usize> = lines.iter().copied().filter(|&line| diff.lines()[line].kind == LineKind::Added).collect();
-    let mut lines = if added.is_empty() { lines } else { added };
-    if lines.iter().any(|&line| !is_comment(scene.change.code(line))) {
-        lines.retain(|&line| !is_comment(scene.change.code(line)));
-    }
-    if lines.len() > MANY { Vec::new() } else { lines }
-}
+/// The share of what a phrase says that a line has to have.
+const LEAST: f64 = 0.55;
 
 fn ordered(scene: &Scene<'_, '_>, first: &str, second: &str, is_before: bool, part: Range<usize>) -> Option<Claimed> {
     let [one, other] = crate::rules::terms::apart(terms(scene, first), terms(scene, second));
-    let (a, b) = (lines(scene, first, &one), lines(scene, second, &other));
-    let diff = scene.change.diff;
-    let same_hunk =
-        |a: usize, b: usize| diff.lines()[a.min(b)..=a.max(b)].iter().all(|line| line.kind != LineKind::Header);
+    let a = resolve(scene, first, &one, Places::new_side);
+    let b = resolve(scene, second, &other, Places::new_side);
+    // "the check" and "the loop" alone are of any place
+    if !a.is_anchored() && !b.is_anchored() {
+        return None;
+    }
+    let lines = scene.change.diff.lines();
+    let hunks = scene.change.diff.hunks();
+    let mut parts: Vec<Range<usize>> = hunks.iter().map(|hunk| hunk.lines.clone()).collect();
+    if parts.len() > 1 {
+        parts.push(0..lines.len());
+    }
     let mut orders = Vec::new();
-    for &a in &a {
-        for &b in &b {
-            if a == b {
-                if !OF_TEXT.is_match(first) {
-                    return None;
+    for range in parts {
+        // lines of two hunks have an order where both are known to be in one function
+        let is_all = range.len() == lines.len() && !orders.is_empty();
+        let (a, b) = (a.lines(scene, range.clone(), LEAST), b.lines(scene, range, LEAST));
+        for &a in a.iter().filter(|_| !is_all) {
+            for &b in &b {
+                if a == b {
+                    if !OF_TEXT.is_match(first) {
+                        return None;
+                    }
+                    orders.push((columns(scene, a, &one, &other)?, [a, b]));
+                } else if is_one_run(scene, [a, b]) {
+                    orders.push((a < b, [a, b]));
                 }
-                orders.push((columns(scene, a, &one, &other)?, [a, b]));
-            } else if !same_hunk(a, b) {
-                return None;
-            } else {
-                orders.push((a < b, [a, b]));
             }
         }
     }
+    let is_changed = |pair: &[usize; 2]| pair.iter().any(|&line| lines[line].kind == LineKind::Added);
+    if orders.iter().any(|(_, pair)| is_changed(pair)) {
+        orders.retain(|(_, pair)| is_changed(pair));
+    }
     let &(straight, pair) = orders.first()?;
     let is_one = orders.iter().all(|(order, _)| *order == straight);
-    let is_changed = pair.iter().any(|&line| diff.lines()[line].kind == LineKind::Added);
-    if !is_one || !is_changed || straight == is_before || in_two_functions(scene, pair) {
+    if !is_one || !is_changed(&pair) || straight == is_before || super::is_concurrent(scene, pair) {
         return None;
     }
     let message = format!("it stands {} that", if straight { "before" } else { "behind" });
     Some(Claimed { ruling: Ruling::Contradicted, part, lines: pair.to_vec(), message })
+}
+
+/// Whether two lines run one behind the other: in one hunk and not in two functions, or in one function that is known.
+fn is_one_run(scene: &Scene<'_, '_>, [a, b]: [usize; 2]) -> bool {
+    let lines = scene.change.diff.lines();
+    let blocks = scene.change.new_blocks();
+    let function = |line: usize| blocks.scopes(line).map(|scopes| scopes.first().map(|scope| scope.name.clone()));
+    let is_one_hunk = lines[a.min(b)..=a.max(b)].iter().all(|line| line.kind != LineKind::Header);
+    match (function(a), function(b)) {
+        (Some(one), Some(other)) => one == other && (is_one_hunk || one.is_some() && lines[a].file == lines[b].file),
+        _ => is_one_hunk,
+    }
 }
 
 /// Whether the first terms stand to the left of the second ones on a line.
@@ -177,17 +197,10 @@ fn columns(scene: &Scene<'_, '_>, line: usize, one: &[Term<'_>], other: &[Term<'
     (a != b).then_some(a < b)
 }
 
-/// Whether two lines run in functions of their own, so that their order is not that of the text.
-fn in_two_functions(scene: &Scene<'_, '_>, [a, b]: [usize; 2]) -> bool {
-    let blocks = scene.change.new_blocks();
-    let function = |line: usize| blocks.scopes(line).map(|scopes| scopes.first().map(|scope| scope.name.clone()));
-    function(a).zip(function(b)).is_some_and(|(a, b)| a.is_some() && b.is_some() && a != b)
-}
-
 fn at_end(scene: &Scene<'_, '_>, thing: &str, is_end: bool, function: &str, part: Range<usize>) -> Option<Claimed> {
     let name = scene.clause.mention(function)?.last();
     let blocks = scene.change.new_blocks();
-    let mut own = lines(scene, thing, &terms(scene, thing));
+    let mut own = lines_of(scene, thing, Places::new_side);
     own.retain(|&line| blocks.is_in(line, name));
     let (first, last) = (*own.first()?, *own.last()?);
     let indent = |line: usize| blocks.lines.iter().find(|side| side.line == line).map(|side| side.indent);

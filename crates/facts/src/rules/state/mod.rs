@@ -16,6 +16,7 @@ use crate::{
     occurrences::Places,
 };
 
+mod described;
 mod evidence;
 mod patterns;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(evidence::check),
+    check_statement: Some(|scene| [evidence::check(scene), described::check(scene)].concat()),
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
@@ -64,7 +65,14 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
             // "`a` is now called `b`" gives it a name
             let names = words.ends_with("called") && scene.clause.skeleton[reading.part.end..].starts_with(" @");
             let is_read = found.iter().any(|claimed: &Claimed| claimed.part.end == reading.part.end);
-            if is_read || names || MODAL.is_match(words) || is_conditional(&scene.clause.skeleton[..reading.part.start])
+            // "one that had no `b`" is any such one
+            let before = scene.clause.skeleton[..reading.part.start].trim_end();
+            let is_relative = [" that", " which", " who"].iter().any(|word| before.ends_with(word));
+            if is_read
+                || is_relative && *state == State::NotBefore
+                || names
+                || MODAL.is_match(words)
+                || is_conditional(&scene.clause.skeleton[..reading.part.start])
             {
                 continue;
             }
@@ -144,7 +152,8 @@ fn rule(scene: &Scene<'_, '_>, state: State, mention: &Mention, places: &Places)
         State::Before => places.only_added(),
         State::NotBefore => {
             let was_defined = |&line: &usize| defines(scene.change.code(line), mention.last());
-            places.only_removed() || (is_name && !places.came() && places.old_side().iter().any(was_defined))
+            let is_moved = !places.removed.is_empty() && !places.came();
+            is_moved || (is_name && !places.came() && places.old_side().iter().any(was_defined))
         }
     };
     match (agrees, opposite) {

@@ -60,6 +60,8 @@ pub static PATTERNS: LazyLock<Vec<(State, Regex)>> = LazyLock::new(|| {
         (State::NotBefore, r"(@\d+)(?: [a-z]+)?(?:,? (?:which|that))? (?:wasn't|weren't) (?:DONE|there|present)(?: [a-z]+){0,2} (?:before|until now|so far|previously|earlier)\b".to_owned()),
         (State::NotBefore, r"\b(?:had|took|accepted|contained) no (?:[a-z-]+ )?(@\d+)".to_owned()),
         (State::NotBefore, r"\b(?:lacked|was missing|were missing) (?:the |an? )?(?:[a-z-]+ )?(@\d+)".to_owned()),
+        (State::NotBefore, r"(@\d+)(?: (?:part|line|call|check|bit|field|argument|parameter|import|lines|condition|test))? (?:is|are) (?:brand |all )?new\b".to_owned()),
+        (State::Before, r"(@\d+)(?: [a-z]+)? (?:isn't|aren't|is not|are not) new\b".to_owned()),
         (State::Plain, r"\bVERBS OBJ".to_owned()),
         (State::Plain, format!(r"(@\d+)(?: [a-z]+)? (?:is|are|gets) (?:also )?(?:{THERE}|DONE)(?: [a-z]+\b|[,.;:)]|$)")),
     ];

@@ -111,7 +111,8 @@ fn parameters<'s>(scene: &'s Scene<'_, '_>, phrase: &str) -> Vec<Fact<'s>> {
         let terms = terms(scene, phrase);
         let is_said = |fact: &Fact<'_>| {
             let parts = stems(&fact.item.name);
-            terms.iter().any(|term| term.mention.is_some_and(|mention| mention.last() == fact.item.name))
+            let is_whole = |term: &Term<'_>| term.weight == Weight::Name && term.is_of_name(&fact.item.name, &[]);
+            terms.iter().any(is_whole)
                 || (!parts.is_empty() && parts.iter().all(|part| terms.iter().any(|term| term.key == *part)))
         };
         let all = scene.change.changes().items(Which::New, ItemKind::Parameter);
@@ -167,8 +168,7 @@ fn of_line(scene: &Scene<'_, '_>, thing: &str) -> Option<(usize, Vec<Literal>)> 
     let lines = best_lines(&telling, |places: &Places| places.added.clone(), 0.6);
     let is_own = |name: &str| {
         let parts = stems(name);
-        name == "default"
-            || telling.iter().any(|term| parts.contains(&term.key) || term.mention.is_some_and(|m| m.last() == name))
+        name == "default" || telling.iter().any(|term| term.is_of_name(name, &parts))
     };
     let own = |line: usize| -> Vec<Literal> {
         let all = bindings(scene.change.code(line)).into_iter().filter(|binding| is_own(&binding.name));

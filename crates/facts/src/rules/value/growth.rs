@@ -39,6 +39,8 @@ static WORDS: LazyLock<[(Kind, bool, Regex); 4]> = LazyLock::new(|| {
     ]
 });
 
+static ORDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(?:before|after|ahead of|behind) "));
+
 static VERSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d+\.\d+\.\d+|[@=~^<>]=? ?v?\d+\.\d|\bv\d|[Vv]ersion").expect("valid"));
 
@@ -66,6 +68,10 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     let claims: Vec<_> =
         WORDS.iter().filter_map(|(kind, up, words)| Some((*kind, *up, words.find(said)?.range()))).collect();
     let [(kind, up, ref part)] = claims[..] else { return Vec::new() };
+    // "`i` is bumped before the call" speaks of what runs
+    if ORDER.is_match(said) {
+        return Vec::new();
+    }
     if is_denied(&said[..part.start]) || said.contains("instead") || said.contains("rather") {
         return Vec::new();
     }

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-/// Something of the input that was mended or left out. Lines count from 1 in the input as it was given.
+/// Something of the input that was mended or left out.
+///
+/// Lines count from 1 in the input as it was given: `line` is the first that the note is about, `first` and `last` bound a run of them.
+/// `files` are names as the diff has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are described above, once")]
 #[non_exhaustive]
 pub enum Note {
     /// A hunk has other line counts than its header says; the header was written anew.
     Recounted {
-        /// The line of the header.
         line: usize,
         /// Old and new lines by the header.
         promised: (usize, usize),
@@ -21,27 +24,16 @@ pub enum Note {
         line: usize,
     },
     /// Lines that belong neither to a diff nor to what git prints around one.
-    Outside {
-        /// The first of them.
-        first: usize,
-        /// The last of them.
-        last: usize,
-    },
+    Outside { first: usize, last: usize },
     /// The input is not UTF-8, so that some characters are not known.
     NotUtf8 {
         /// The first line with such bytes.
         line: usize,
     },
     /// Binary files, of which nothing can be read.
-    Binary {
-        /// Their names.
-        files: Vec<String>,
-    },
+    Binary { files: Vec<String> },
     /// Files that a tool writes, whose hunks were left out.
-    Generated {
-        /// Their names.
-        files: Vec<String>,
-    },
+    Generated { files: Vec<String> },
 }
 
 impl fmt::Display for Note {

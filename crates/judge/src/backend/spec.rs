@@ -1,0 +1,297 @@
+//! How a person names a backend.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Deserialize;
+
+use super::scripted::Scripted;
+use crate::{
+    cost::{Prices, Purse},
+    failure::JudgeError,
+    recorder::Recorder,
+    store::Store,
+};
+
+/// The environment variable that a key is read from unless another is named.
+const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
+
+/// A backend as it is named: `[NAME=]scripted:FILE`, `[NAME=]replay:FILE`, `[NAME=]openai:URL#MODEL`, or a `.toml` file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// What its columns are called after; where absent, after what answers.
+    pub name: Option<String>,
+    /// What answers.
+    pub kind: SpecKind,
+    /// What a token costs, if it is known.
+    pub price: Option<Prices>,
+}
+
+/// What answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpecKind {
+    /// Replies written down in a file.
+    Scripted(PathBuf),
+    /// A finished study.
+    Replay(PathBuf),
+    /// A server.
+    OpenAi(ServerSettings),
+}
+
+/// Where a server is, and how it may be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSettings {
+    /// The address before `/chat/completions`, without a slash at its end.
+    pub base_url: String,
+    /// The model's name, as the server knows it.
+    pub model: String,
+    /// The environment variable that holds the key; without one in the environment none is sent.
+    pub api_key_env: String,
+    /// Most requests that are open at once, at least 1.
+    pub concurrency: usize,
+    /// Most requests in a minute.
+    pub rpm: Option<u32>,
+    /// Most tokens in a minute.
+    pub tpm: Option<u64>,
+    /// Seconds that a request may take.
+    pub timeout_s: f64,
+}
+
+/// A `.toml` file that names a backend.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    backend: String,
+    api_key_env: Option<String>,
+    concurrency: Option<usize>,
+    rpm: Option<u32>,
+    tpm: Option<u64>,
+    timeout_s: Option<f64>,
+    price: Option<Prices>,
+}
+
+impl Spec {
+    /// Understands a name, and reads the file if it is one.
+    ///
+    /// # Errors
+    /// [`JudgeError::Spec`]; the file cannot be read or understood.
+    pub fn parse(spec: &str) -> Result<Spec, JudgeError> {
+        let (name, rest) = match spec.split_once('=') {
+            Some((name, rest)) if is_name(name) => (Some(name.to_owned()), rest),
+            _ => (None, spec),
+        };
+        let path = Path::new(rest);
+        if !rest.contains("://") && path.extension().is_some_and(|ending| ending == "toml") && path.is_file() {
+            return Spec::read(path, name);
+        }
+        Ok(Spec { name, kind: kind_of(rest)?, price: None })
+    }
+
+    fn read(path: &Path, name: Option<String>) -> Result<Spec, JudgeError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| JudgeError::Read { path: path.to_owned(), source })?;
+        let unusable = |problem: String| JudgeError::File {
+            path: path.to_owned(),
+            problem,
+            hint:
+                "backend = \"openai:URL#MODEL\" and, as wanted, name, api_key_env, concurrency, rpm, tpm, timeout_s, \
+                   price = { input, cached_input, output, per, currency }"
+                    .to_owned(),
+        };
+        let file: File = toml::from_str(&text).map_err(|error| unusable(error.to_string()))?;
+        let name = name.or(file.name);
+        if let Some(bad) = name.as_deref().filter(|name| !is_name(name)) {
+            return Err(unusable(format!("the name `{bad}` has other signs than letters, digits, `.`, `_` and `-`")));
+        }
+        // a file's own files lie beside it
+        let mut kind = kind_of(&file.backend)?;
+        match &mut kind {
+            SpecKind::Scripted(file) | SpecKind::Replay(file) => {
+                *file = path.parent().unwrap_or(Path::new("")).join(&*file);
+            }
+            SpecKind::OpenAi(server) => {
+                server.api_key_env = file.api_key_env.unwrap_or(server.api_key_env.clone());
+                server.concurrency = file.concurrency.unwrap_or(server.concurrency);
+                server.timeout_s = file.timeout_s.unwrap_or(server.timeout_s);
+                (server.rpm, server.tpm) = (file.rpm, file.tpm);
+                server.check().map_err(unusable)?;
+            }
+        }
+        Ok(Spec { name, kind, price: file.price })
+    }
+
+    /// What its columns are called after.
+    pub fn column_name(&self) -> String {
+        let own = match &self.kind {
+            SpecKind::Scripted(_) => "scripted".to_owned(),
+            SpecKind::Replay(_) => "replay".to_owned(),
+            SpecKind::OpenAi(server) => server.model.rsplit('/').next().unwrap_or(&server.model).to_owned(),
+        };
+        let plain = |c: char| if is_plain(c) { c } else { '-' };
+        self.name.clone().unwrap_or_else(|| own.chars().map(plain).collect())
+    }
+
+    /// Opens it. Replies go into `store`, where those of an earlier run may be; a server is asked what it does, unless the store has
+    /// that already.
+    ///
+    /// # Errors
+    /// A file cannot be used, a server cannot be reached or does not do what is needed.
+    pub fn open(&self, store: &Arc<Store>, max_cost: Option<f64>) -> Result<Recorder, JudgeError> {
+        let purse = Purse::new(self.price.clone(), max_cost)?;
+        match &self.kind {
+            SpecKind::Replay(file) => Recorder::replay(self.name.as_deref(), Store::read(file)?, purse),
+            SpecKind::Scripted(file) => {
+                Recorder::new(&self.column_name(), Box::new(Scripted::read(file)?), store.clone(), purse)
+            }
+            #[cfg(feature = "endpoint")]
+            SpecKind::OpenAi(server) => {
+                let endpoint = crate::endpoint::Endpoint::open(server, store)?;
+                Recorder::new(&self.column_name(), Box::new(endpoint), store.clone(), purse)
+            }
+            #[cfg(not(feature = "endpoint"))]
+            SpecKind::OpenAi(_) => Err(JudgeError::settings(
+                "this build asks no servers",
+                "build with the feature `endpoint`, or judge from a file: scripted:FILE, replay:FILE",
+            )),
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Whether anything could be asked.
+    ///
+    /// # Errors
+    /// Which number is none to work with.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            s if s.concurrency == 0 => Err("concurrency is 0, so nothing would be asked".to_owned()),
+            s if s.rpm == Some(0) || s.tpm == Some(0) => Err("rpm or tpm is 0, so nothing would be asked".to_owned()),
+            s if !(s.timeout_s > 0.0 && s.timeout_s <= 86_400.0) => {
+                Err(format!("timeout_s is {}, which is not between 0 and a day", s.timeout_s))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_plain)
+}
+
+fn kind_of(spec: &str) -> Result<SpecKind, JudgeError> {
+    let bad = |problem: &str| JudgeError::Spec { spec: shown(spec), problem: problem.to_owned() };
+    match spec.split_once(':') {
+        Some(("scripted", file)) if !file.is_empty() => Ok(SpecKind::Scripted(file.into())),
+        Some(("replay", file)) if !file.is_empty() => Ok(SpecKind::Replay(file.into())),
+        Some(("openai", address)) => server_of(address).map(SpecKind::OpenAi).map_err(|problem| bad(&problem)),
+        Some(("local", _)) => Err(bad("local models do not judge yet")),
+        _ if spec.ends_with(".toml") => Err(bad("there is no such file")),
+        _ => Err(bad("it does not begin with the kind of one")),
+    }
+}
+
+/// A name without what may be a secret in it: what stands before a host, or in a query.
+fn shown(spec: &str) -> String {
+    let is_secret = spec.contains("://") && (spec.contains('@') || spec.contains('?'));
+    if is_secret { "openai:…".to_owned() } else { spec.to_owned() }
+}
+
+fn server_of(address: &str) -> Result<ServerSettings, String> {
+    let (url, model) = address.rsplit_once('#').ok_or("`#MODEL` is missing behind the address")?;
+    if model.is_empty() {
+        return Err("the model has no name".to_owned());
+    }
+    let (scheme, rest) = url.split_once("://").ok_or("the address does not begin with https://")?;
+    if rest.contains(['@', '?']) {
+        return Err("keys are read from the environment only; leave user, password and query out".to_owned());
+    }
+    let host = rest.split('/').next().unwrap_or_default();
+    match scheme {
+        _ if host.is_empty() => Err("the address has no host".to_owned()),
+        "https" => Ok(()),
+        "http" if is_loopback(host) => Ok(()),
+        "http" => Err("diffs go to other machines by https only".to_owned()),
+        _ => Err(format!("`{scheme}` is not https")),
+    }?;
+    Ok(ServerSettings {
+        base_url: url.trim_end_matches('/').to_owned(),
+        model: model.to_owned(),
+        api_key_env: DEFAULT_KEY_ENV.to_owned(),
+        concurrency: 8,
+        rpm: None,
+        tpm: None,
+        timeout_s: 120.0,
+    })
+}
+
+/// Whether a host, perhaps with a port, is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_understood() {
+        let spec = Spec::parse("mine=openai:https://host/v1/#org/model:8b").unwrap();
+        let SpecKind::OpenAi(server) = &spec.kind else { panic!("{spec:?}") };
+        assert_eq!((&*server.base_url, &*server.model), ("https://host/v1", "org/model:8b"));
+        assert_eq!(spec.column_name(), "mine");
+        assert_eq!(Spec::parse("openai:http://127.0.0.1:80/v1#org/m@el:8b").unwrap().column_name(), "m-el-8b");
+        assert_eq!(Spec::parse("scripted:a=b").unwrap().kind, SpecKind::Scripted("a=b".into()));
+    }
+
+    #[test]
+    fn what_is_no_backend_says_why() {
+        for (spec, says) in [
+            ("gpt", "does not begin"),
+            ("openai:https://host/v1", "#MODEL"),
+            ("openai:http://host/v1#m", "https only"),
+            ("openai:http://127.0.0.1.evil.org/v1#m", "https only"),
+            ("openai:https://#m", "no host"),
+            ("local:x", "yet"),
+            ("none.toml", "no such file"),
+        ] {
+            let error = Spec::parse(spec).unwrap_err();
+            assert!(error.to_string().contains(says), "{spec}: {error}");
+            assert!(error.hint().is_some());
+        }
+        for secret in ["openai:https://me:s3cret@host/v1#m", "openai:https://host/v1?key=s3cret#m"] {
+            let error = format!("{:?}", Spec::parse(secret).unwrap_err());
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_names_one_with_its_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("judge.toml");
+        let text =
+            "name = \"big\"\nbackend = \"openai:https://host/v1#m\"\nrpm = 60\nprice = { input = 2, output = 12.5 }\n";
+        std::fs::write(&path, text).unwrap();
+        let spec = Spec::parse(path.to_str().unwrap()).unwrap();
+        let SpecKind::OpenAi(server) = &spec.kind else { panic!("{spec:?}") };
+        assert_eq!((spec.column_name(), server.rpm, server.concurrency), ("big".to_owned(), Some(60), 8));
+        assert_eq!(spec.price.as_ref().unwrap().currency, "USD");
+        for (bad, says) in
+            [("backend = \"openai:https://h#m\"\nrpm = 0", "rpm"), ("kind = 1", "backend"), ("x = 1", "x")]
+        {
+            std::fs::write(&path, bad).unwrap();
+            let error = Spec::parse(path.to_str().unwrap()).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Servers that speak the protocol of OpenAI's chat completions.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `http.rs` | one request over a socket: address, key, timeouts, the most bytes of an answer |
+//! | `retry.rs` | which answers are worth another try, and after how long |
+//! | `limits.rs` | how many requests are open, in how long; the clock |
+//! | `client.rs` | one request with its repetitions |
+//! | `probe.rs` | what a server really does, found by asking it |
+//! | `wire.rs` | the bodies that are sent and read |
+//! | `sse.rs` | answers that come as a stream of events |
+
+pub mod client;
+pub mod http;
+pub mod limits;
+pub mod probe;
+pub mod retry;
+pub mod sse;
+pub mod wire;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use crate::{
+    backend::{Abilities, Backend, Reply, Request, Token, spec::ServerSettings},
+    failure::{Failure, JudgeError, Kind},
+    recorder::prefix_of,
+    store::Store,
+};
+use client::Client;
+use http::Http;
+use limits::SystemClock;
+use probe::Found;
+
+/// The path under a base address that answers conversations.
+const CHAT: &str = "chat/completions";
+
+/// The path under a base address that continues texts.
+const COMPLETIONS: &str = "completions";
+
+/// A model behind a server.
+#[derive(Debug)]
+pub struct Endpoint {
+    client: Client,
+    model: String,
+    identity: BTreeMap<String, String>,
+    found: Found,
+}
+
+impl Endpoint {
+    /// Asks a server what it does, or reads from `store` what it said before.
+    ///
+    /// # Errors
+    /// [`JudgeError::Server`] if it cannot be reached or answers nothing.
+    pub fn open(settings: &ServerSettings, store: &Arc<Store>) -> Result<Endpoint, JudgeError> {
+        let http = Http::new(settings);
+        let host = http.host().to_owned();
+        let client = Client::new(Box::new(http), Arc::new(SystemClock), settings.into());
+        Endpoint::with_client(client, settings, store).map_err(|failure| JudgeError::Server { host, failure })
+    }
+
+    /// As [`Endpoint::open`], by a client of the caller's.
+    ///
+    /// # Errors
+    /// The server answers nothing.
+    pub fn with_client(client: Client, settings: &ServerSettings, store: &Store) -> Result<Endpoint, Failure> {
+        let identity: BTreeMap<String, String> =
+            [("backend", "openai"), ("base_url", &settings.base_url), ("asked_model", &settings.model)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into();
+        let prefix = prefix_of(&identity);
+        let found = probe::probe(&settings.model, &mut |step, path, body| {
+            store.get_or_ask(&format!("{prefix}probe/{step}"), || client.exchange(path, body))
+        })?;
+        Ok(Endpoint { client, model: settings.model.clone(), identity, found })
+    }
+
+    /// What the server was found to do.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+}
+
+impl Backend for Endpoint {
+    fn identity(&self) -> BTreeMap<String, String> {
+        self.identity.clone()
+    }
+
+    fn reported(&self) -> BTreeMap<String, String> {
+        let mut reported = BTreeMap::from([("server".to_owned(), self.found.summary())]);
+        reported.extend(self.found.model.clone().map(|model| ("model".to_owned(), model)));
+        reported.extend(self.found.fingerprint.clone().map(|print| ("system_fingerprint".to_owned(), print)));
+        reported
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            log_probs: self.found.top_log_probs.is_some(),
+            text_log_probs: self.found.echoes,
+            is_repeatable: self.found.is_repeatable,
+        }
+    }
+
+    fn complete(&self, request: &Request) -> Result<Reply, Failure> {
+        let body = wire::body(request, &self.model, &self.found);
+        let answer = self.client.ask(CHAT, &body, self.tokens(request))?;
+        Ok(wire::reply(&answer, &request.wanted))
+    }
+
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
+        if !self.found.echoes {
+            let message = "this server does not echo the log-probabilities of a text that is given";
+            return Err(Failure::new(Kind::Unsupported, message));
+        }
+        let body = wire::echo_body(&self.model, &format!("{prompt}{text}"));
+        let estimate = (prompt.len() + text.len()) as u64 / 3;
+        let answer = self.client.ask(COMPLETIONS, &body, estimate)?;
+        wire::echoed(&answer, prompt, text)
+    }
+
+    fn most_output(&self, request: &Request) -> u32 {
+        self.found.output_limit(request.max_output)
+    }
+
+    fn stopped(&self) -> Option<Failure> {
+        self.client.stopped()
+    }
+}
+
+impl Endpoint {
+    /// The tokens that a request takes about, for the server's limits a minute.
+    fn tokens(&self, request: &Request) -> u64 {
+        (request.n_bytes() as f64 / crate::cost::BYTES_PER_TOKEN) as u64 + u64::from(self.most_output(request))
+    }
+}
+
+/// What a server answered to a step of the probe: kept as it came.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Exchange {
+    /// The status.
+    pub status: u16,
+    /// The body as text, cut where an error page is long.
+    pub body: String,
+}
+
+impl Exchange {
+    /// The body as JSON, of an answer that is no error.
+    pub fn json(&self) -> Option<Value> {
+        (self.status == 200).then(|| serde_json::from_str(&self.body).ok()).flatten()
+    }
+}

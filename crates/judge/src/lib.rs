@@ -1,0 +1,45 @@
+//! Asks a language model how well a change supports a text, on a scale from 0 (every claim is) to 4 (none is), and makes columns of
+//! the answers.
+//!
+//! ```text
+//!  sample ─► prompt ──► recorder ──► backend           columns of the table
+//!            (set,       │    │       (endpoint,             ▲
+//!            strategy,   │    │        file, …)              │
+//!            fence)      │    └─ reply, journalled ─► verdict ─► judgement ─► panel
+//!                        │         first                (text, digits)
+//!                        └─ a reply that is journalled is not asked for again
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `backend.rs` | [`Backend`](backend::Backend), the one trait for all that answers; requests, replies, usage |
+//! | `backend/scripted.rs` | replies written down in a file |
+//! | `backend/spec.rs` | how a backend is named: `scripted:FILE`, `replay:FILE`, `openai:URL#MODEL`, a `.toml` |
+//! | `failure.rs` | why a reply is none, by kind; what is wrong with settings, and how to mend it |
+//! | `recorder.rs`, `store.rs` | every reply in a file before it is used; a finished study without a socket |
+//! | `cost.rs` | what replies cost, exactly, and the bound on it |
+//! | `endpoint/` | servers: transport, retries, limits, what a server really does, the bodies sent and read |
+//! | `prompts/` | prompt sets as data, strategies, the form of an answer and its schema, the fence around data |
+//! | `parse.rs` | a reply becomes a verdict or a failure, never a guess |
+//! | `levels.rs` | the score by the probabilities of the five digits |
+//! | `judge.rs` | one sample by one strategy: attempts and repeats |
+//! | `panel.rs` | several strategies together |
+//! | `source.rs` | all of that as a source of columns |
+//! | `figures.rs` | what verdicts are worth, beside labels and reactions |
+//!
+//! Nothing here prints, and nothing knows a command line. A model of our own is one more `impl Backend`.
+
+pub mod backend;
+pub mod cost;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
+pub mod failure;
+pub mod figures;
+pub mod judge;
+pub mod levels;
+pub mod panel;
+pub mod parse;
+pub mod prompts;
+pub mod recorder;
+pub mod source;
+pub mod store;

@@ -1,0 +1,330 @@
+//! A server on this machine: what goes over the wire, what comes back in whatever state, and what is made of it.
+
+#![cfg(feature = "endpoint")]
+
+mod common;
+
+use std::{sync::Arc, time::Duration};
+
+use common::{Act, Server, answer, plain, probe_answer};
+use serde_json::{Value, json};
+use veridiff_judge::{
+    backend::{
+        Backend, Request,
+        spec::{ServerSettings, Spec, SpecKind},
+    },
+    cost::{Prices, Purse},
+    endpoint::{
+        Endpoint,
+        client::Client,
+        http::{Http, Transport},
+        limits::SystemClock,
+        probe::Schemas,
+    },
+    failure::{JudgeError, Kind},
+    judge::{Judge, Judgement, Reading, Settings},
+    prompts::{PromptSet, Strategy},
+    recorder::Recorder,
+    store::Store,
+};
+use veridiff_text::sample::Sample;
+
+fn settings_of(server: &Server) -> ServerSettings {
+    let Ok(Spec { kind: SpecKind::OpenAi(settings), .. }) = Spec::parse(&server.spec()) else { panic!("a server") };
+    ServerSettings { timeout_s: 5.0, api_key_env: "VERIDIFF_TEST_NO_KEY".into(), ..settings }
+}
+
+fn open(server: &Server) -> Result<Endpoint, JudgeError> {
+    Endpoint::open(&settings_of(server), &Arc::new(Store::in_memory()))
+}
+
+fn sample() -> Sample {
+    Sample::new("a", "@@ -1 +1 @@\n-x = 1\n+x = 2\n", "`x` is 2 now.")
+}
+
+/// A judge behind a server, which asks as the settings say.
+fn judge(server: &Server, settings: Settings) -> Judge {
+    let purse = Purse::new(None, None).unwrap();
+    let recorder = Recorder::new("m", Box::new(open(server).unwrap()), Arc::new(Store::in_memory()), purse).unwrap();
+    Judge::new(recorder, PromptSet::builtin(), settings).unwrap()
+}
+
+/// What one sample comes to if the server answers so.
+fn judged(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> Judgement {
+    let n = std::sync::atomic::AtomicUsize::new(0);
+    let server = plain(move |_| act(n.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
+    judge(&server, Settings::default()).judge(&sample(), Strategy::Direct)
+}
+
+fn kind_of(judgement: &Judgement) -> String {
+    judgement.failure().map_or("ok".to_owned(), |failure| failure.kind.to_string())
+}
+
+#[test]
+fn a_socket_that_fails_says_how() {
+    let post = |act: Act, timeout_s: f64| {
+        let server = Server::new(move |_, _| act.clone());
+        Http::new(&ServerSettings { timeout_s, ..settings_of(&server) }).post("chat/completions", b"{}")
+    };
+    let body = answer("{\"answer\": 1}").to_string().into_bytes();
+    assert_eq!(post(Act::Stall, 0.3).unwrap_err().kind, Kind::Timeout);
+    assert_eq!(post(Act::StallBody, 0.3).unwrap_err().kind, Kind::Timeout);
+    assert_eq!(post(Act::Close, 5.0).unwrap_err().kind, Kind::Connect);
+    assert_eq!(post(Act::Cut { body: body.clone(), after: 40 }, 5.0).unwrap_err().kind, Kind::Connect);
+    let large = Act::Answer { status: 200, headers: vec![], body: vec![b' '; 9 << 20] };
+    assert_eq!(post(large, 20.0).unwrap_err().kind, Kind::TooLong);
+    // diffs do not follow a redirect to a host that nobody has named
+    let away = vec![("location", "http://127.0.0.2:9/v1/chat/completions".to_owned())];
+    assert_eq!(post(Act::Answer { status: 307, headers: away, body: vec![] }, 5.0).unwrap().status, 307);
+    let pause = vec![("retry-after", "7".to_owned()), ("retry-after-ms", "12".to_owned())];
+    let busy = post(Act::Answer { status: 429, headers: pause, body }, 5.0).unwrap();
+    assert_eq!((busy.retry_after.as_deref(), busy.retry_after_ms.as_deref()), (Some("7"), Some("12")));
+    // nobody listens
+    let gone = ServerSettings { base_url: "http://127.0.0.1:9/v1".into(), ..settings_of(&plain(|_| Act::Close)) };
+    assert_eq!(Http::new(&gone).post("x", b"{}").unwrap_err().kind, Kind::Connect);
+}
+
+#[test]
+fn replies_in_every_state_are_read_or_counted() {
+    let ok = r#"{"explanation": "because", "kind": "none", "answer": 3}"#;
+    let with = |change: fn(&mut Value)| {
+        let mut body = answer(r#"{"explanation": "because", "kind": "none", "answer": 3}"#);
+        change(&mut body);
+        Act::json(200, &body)
+    };
+    let choice = |body: &mut Value, key: &str, value: Value| body["choices"][0][key] = value;
+    let cases: Vec<(&str, Act, &str)> = vec![
+        ("valid", Act::content(ok), "ok"),
+        ("fenced", Act::content(&format!("```json\n{ok}\n```")), "ok"),
+        ("reasoning", Act::content(&format!("<think>4?</think>{ok}")), "ok"),
+        ("two verdicts", Act::content(&format!("{ok} {{\"answer\": 0}}")), "malformed"),
+        ("the example", Act::content(r#"{"answer": "0-4"}"#), "malformed"),
+        ("refusal", with(|b| b["choices"][0]["message"]["refusal"] = "no".into()), "refused"),
+        ("prose", Act::content("I'm sorry, I can't."), "refused"),
+        ("filtered", with(|b| b["choices"][0]["finish_reason"] = "content_filter".into()), "filtered"),
+        ("null", with(|b| b["choices"][0]["message"]["content"] = Value::Null), "empty"),
+        ("tools", with(|b| b["choices"][0]["message"]["tool_calls"] = json!([{}])), "malformed"),
+        ("no choices", with(|b| b["choices"] = json!([])), "malformed"),
+        (
+            "not UTF-8",
+            Act::Answer { status: 200, headers: vec![], body: b"{\"choices\": \"\xff\"}".to_vec() },
+            "malformed",
+        ),
+        (
+            "gzip",
+            Act::Answer {
+                status: 200,
+                headers: vec![("content-encoding", "gzip".into())],
+                body: vec![0x1f, 0x8b, 8, 0],
+            },
+            "malformed",
+        ),
+        ("refused request", Act::json(422, &json!({ "error": { "message": "too long" } })), "http_422"),
+    ];
+    for (what, act, kind) in cases {
+        let judgement = judged(move |_| act.clone());
+        assert_eq!(kind_of(&judgement), kind, "{what}");
+        let score = (kind == "ok").then_some(3.0);
+        assert_eq!(judgement.score(), score, "{what}: never a grade of what is unreadable");
+    }
+    let mut cut = answer(r#"{"explanation": "and so"#);
+    choice(&mut cut, "finish_reason", "length".into());
+    let judgement = judged(move |_| Act::json(200, &cut));
+    assert_eq!((kind_of(&judgement), judgement.spent.n_replies), ("truncated".to_owned(), 3));
+}
+
+#[test]
+fn an_unreadable_reply_is_asked_for_again_in_other_words() {
+    let server = {
+        let n = std::sync::atomic::AtomicUsize::new(0);
+        plain(move |_| match n.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Act::content("four, I would say"),
+            1 => {
+                let mut cut = answer("{\"explanation\": \"");
+                cut["choices"][0]["finish_reason"] = "length".into();
+                Act::json(200, &cut)
+            }
+            _ => Act::content("{\"answer\": 4}"),
+        })
+    };
+    let judgement = judge(&server, Settings::default()).judge(&sample(), Strategy::Direct);
+    assert_eq!((judgement.score(), judgement.spent.n_replies, judgement.spent.usage.output), (Some(4.0), 3, 30));
+    let asked = server.asked();
+    let asked: Vec<&Value> = asked
+        .iter()
+        .map(|asked| &asked.body)
+        .filter(|body| body["messages"].as_array().is_some_and(|m| m.len() > 1))
+        .collect();
+    assert_eq!(asked.len(), 3);
+    let last =
+        |body: &Value| body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    assert_eq!(asked[0]["response_format"]["type"], "json_schema");
+    assert!(
+        last(asked[1]).starts_with("Your reply was not the JSON object asked for: no JSON object"),
+        "{}",
+        last(asked[1])
+    );
+    assert_eq!(asked[1]["messages"][2]["content"], "four, I would say");
+    // the second attempt was too short: the third asks afresh, may be twice as long, and leaves the schema out
+    assert_eq!((asked[2]["messages"].as_array().unwrap().len(), &asked[2]["response_format"]), (2, &Value::Null));
+    assert_eq!((asked[1]["max_tokens"].as_u64(), asked[2]["max_tokens"].as_u64()), (Some(1024), Some(2048)));
+}
+
+/// A server with whims: what it refuses, by name, with a status.
+fn whims(refused: &'static [(&'static str, u16)], top: u64) -> Server {
+    Server::new(move |_, asked| {
+        for (key, status) in refused {
+            if !asked.body[*key].is_null() {
+                return Act::json(*status, &json!({ "error": { "message": format!("`{key}` is not supported") } }));
+            }
+        }
+        if asked.body["top_logprobs"].as_u64().is_some_and(|n| n > top) {
+            return Act::json(400, &json!({ "error": { "message": "top_logprobs is too large" } }));
+        }
+        let mut body = match probe_answer(asked) {
+            Some(Act::Answer { body, status: 200, .. }) => serde_json::from_slice::<Value>(&body).unwrap(),
+            Some(other) => return other,
+            None => answer("{\"answer\": 4}"),
+        };
+        if !asked.body["logprobs"].is_null() && top > 0 {
+            let content = body["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+            let digit = content.find('4').unwrap_or(0);
+            let token = |text: &str| {
+                let tops = json!([{ "token": text, "logprob": -0.1 }, { "token": "1", "logprob": -2.5 }]);
+                json!({ "token": text, "bytes": text.as_bytes(), "logprob": -0.1, "top_logprobs": tops })
+            };
+            let parts = [&content[..digit], &content[digit..=digit], &content[digit + 1..]];
+            let tokens: Vec<Value> = parts.iter().filter(|part| !part.is_empty()).map(|part| token(part)).collect();
+            body["choices"][0]["logprobs"] = json!({ "content": tokens });
+        }
+        Act::json(200, &body)
+    })
+}
+
+#[test]
+fn a_server_is_asked_as_it_can() {
+    let reasoner = whims(&[("max_tokens", 400), ("temperature", 400), ("seed", 422), ("logprobs", 403)], 0);
+    let endpoint = open(&reasoner).unwrap();
+    let found = endpoint.found();
+    assert!(found.says_completion_tokens && !found.takes_temperature && !found.takes_seed, "{found:?}");
+    assert_eq!((found.top_log_probs, found.schemas, found.is_repeatable), (None, Schemas::Strict, Some(true)));
+    assert_eq!(found.model.as_deref(), Some("scripted-1"));
+    let digits = Request { wanted: vec!["4".into()], schema: Some(json!({})), ..Request::of_user("hello", 7) };
+    endpoint.complete(&digits).unwrap();
+    let after = reasoner.asked().pop().unwrap().body;
+    let keys: Vec<&String> = after.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["model", "messages", "max_completion_tokens", "response_format"]);
+
+    // at most five alternatives, no schemas; and a server that takes `logprobs` and leaves them out
+    let capped = whims(&[("response_format", 400)], 5);
+    let endpoint = open(&capped).unwrap();
+    assert_eq!((endpoint.found().top_log_probs, endpoint.found().schemas), (Some(5), Schemas::None));
+    endpoint.complete(&digits).unwrap();
+    let after = capped.asked().pop().unwrap().body;
+    assert_eq!((after["top_logprobs"].as_u64(), &after["response_format"]), (Some(5), &Value::Null));
+    let silent = open(&plain(|_| Act::content("4"))).unwrap();
+    assert_eq!(silent.found().top_log_probs, None);
+    assert!(!silent.abilities().log_probs);
+}
+
+#[test]
+fn a_server_that_reasons_or_ignores_schemas_is_found_out() {
+    let server = Server::new(|_, asked| match probe_answer(asked) {
+        Some(Act::Answer { body, status: 200, .. }) => {
+            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            body["usage"]["completion_tokens_details"] = json!({ "reasoning_tokens": 12 });
+            if !asked.body["response_format"].is_null() {
+                body["choices"][0]["message"]["content"] = "{\"colour\": \"blue\"}".into();
+            }
+            Act::json(200, &body)
+        }
+        Some(other) => other,
+        None => Act::content("{\"answer\": 0}"),
+    });
+    let endpoint = open(&server).unwrap();
+    assert!(endpoint.found().reasons);
+    assert_eq!(endpoint.found().schemas, Schemas::AnyObject);
+    let request = Request { schema: Some(json!({})), ..Request::of_user("hello", 100) };
+    endpoint.complete(&request).unwrap();
+    let after = server.asked().pop().unwrap().body;
+    assert_eq!(
+        (after["max_tokens"].as_u64(), &after["response_format"]),
+        (Some(4196), &json!({ "type": "json_object" }))
+    );
+    assert_eq!(endpoint.most_output(&request), 4196);
+}
+
+#[test]
+fn a_server_that_answers_nothing_says_what_to_do() {
+    let error = |status| open(&Server::new(move |_, _| Act::json(status, &json!({})))).unwrap_err();
+    for (status, says) in [(401, "api_key_env"), (404, "/v1"), (400, "--probe")] {
+        let error = error(status);
+        assert!(matches!(error, JudgeError::Server { .. }) && error.hint().unwrap().contains(says), "{error}");
+    }
+}
+
+#[test]
+fn digits_are_read_where_the_score_stands() {
+    let server = whims(&[], 20);
+    let settings = Settings { reading: Reading::Digits, ..Settings::default() };
+    let judge = judge(&server, settings);
+    let judgement = judge.judge(&sample(), Strategy::Direct);
+    // 4 with e^-0.1 and 1 with e^-2.5, of which 0.987 is the mass
+    let (four, one) = ((-0.1f64).exp(), (-2.5f64).exp());
+    let want = (4.0 * four + one) / (four + one);
+    assert!((judgement.score().unwrap() - want).abs() < 1e-9);
+    let levels = judgement.outcomes[0].as_ref().unwrap().levels.unwrap();
+    assert!((levels.mass - (four + one)).abs() < 1e-9 && (judgement.p(4).unwrap() - four / (four + one)).abs() < 1e-9);
+    // the score alone is asked for, since its probabilities say more than a reason behind it
+    let schema = &server.asked().pop().unwrap().body["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["required"], json!(["answer"]));
+}
+
+#[test]
+fn one_server_is_never_asked_more_at_once_than_allowed() {
+    let server = plain(|_| {
+        std::thread::sleep(Duration::from_millis(3));
+        Act::content("{\"answer\": 0}")
+    });
+    let settings = ServerSettings { concurrency: 4, ..settings_of(&server) };
+    let client = Client::new(Box::new(Http::new(&settings)), Arc::new(SystemClock), (&settings).into());
+    let endpoint = Endpoint::with_client(client, &settings, &Store::in_memory()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| (0..4).for_each(|_| assert!(endpoint.complete(&Request::of_user("hello", 5)).is_ok())));
+        }
+    });
+    assert!((2..=4).contains(&server.most_open()), "{}", server.most_open());
+}
+
+#[test]
+fn a_bound_on_the_cost_stops_before_the_request_that_could_exceed_it() {
+    let server = plain(|_| {
+        let mut body = answer("{\"answer\": 0}");
+        body["usage"]["prompt_tokens_details"] = json!({ "cached_tokens": 60 });
+        Act::json(200, &body)
+    });
+    let prices = || -> Prices { toml::from_str("input = 2\ncached_input = 0.5\noutput = 10").unwrap() };
+    let ask = |max_cost| {
+        let purse = Purse::new(Some(prices()), max_cost).unwrap();
+        let store = Arc::new(Store::in_memory());
+        let recorder = Recorder::new("m", Box::new(open(&server).unwrap()), store, purse).unwrap();
+        let judge =
+            Judge::new(recorder, PromptSet::builtin(), Settings { max_output: 50, ..Settings::default() }).unwrap();
+        (0..40u32)
+            .map(|i| judge.judge(&Sample::new("a", "@@ -1 +1 @@\n-a\n+b\n", &format!("text {i:02}")), Strategy::Direct))
+            .collect::<Vec<_>>()
+    };
+    let all = ask(None);
+    // 40 fresh, 60 cached, 10 out: 80 + 30 + 100 millionths, by hand
+    assert!(all.iter().all(|judgement| (prices().units(judgement.spent.cost) - 0.00021).abs() < 1e-15));
+    let request = Request { max_output: 50, ..Request::of_user("", 0) };
+    let n_ok = |max: f64| ask(Some(max)).iter().filter(|judgement| judgement.score().is_some()).count();
+    assert!(prices().units(prices().at_most(&request, 50)) < 0.001);
+    // what may be asked is what is paid, and what the next request could cost at most: nearly 0.006 with 1,900 bytes of prompt
+    let n = n_ok(0.01);
+    let paid = 0.00021 * n as f64;
+    assert!((5..40).contains(&n) && paid <= 0.01 && paid > 0.0035, "{n} asked for {paid}");
+    assert_eq!(n_ok(0.000_001), 0);
+    assert_eq!(kind_of(&ask(Some(0.000_001))[0]), "budget");
+}

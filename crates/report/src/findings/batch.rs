@@ -1,0 +1,131 @@
+//! The findings of a batch as one page for the browser: sorted, filtered, and labelled with one key a text.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::{card::Card, message::objections, page::summary};
+use crate::{hidden::visible, web::Page};
+use veridiff_core::{annotation::fingerprint, finding::Finding};
+use veridiff_text::{
+    diff::{Diff, LineKind},
+    sample::Sample,
+};
+
+/// What the page is made of.
+pub(crate) const PAGE: Page = Page {
+    template: include_str!("batch.html"),
+    style: concat!(include_str!("../web/base.css"), include_str!("batch.css")),
+    script: concat!(include_str!("../web/base.js"), include_str!("batch.js")),
+};
+
+/// The page, whole, of samples and the findings about them, one each in the same order: the worst first. It keeps the labels that a
+/// person gives in the browser and writes them as samples that `score` reads, or as answers that `annotate` and `agree` read.
+pub fn html_page(samples: &[&Sample], findings: &[Finding]) -> String {
+    let mut rows: Vec<Row<'_>> =
+        samples.iter().zip(findings).map(|(sample, finding)| Row::new(sample, finding)).collect();
+    rows.sort_by(|a, b| b.rank.partial_cmp(&a.rank).unwrap_or(std::cmp::Ordering::Equal));
+    let mut hash = Sha256::new();
+    for sample in samples {
+        hash.update(fingerprint(sample));
+    }
+    let data = PageData { key: format!("veridiff {:x}", hash.finalize()), summary: summary(findings), rows };
+    PAGE.with(&visible(&format!("{} · veridiff check", data.summary)), &data)
+}
+
+/// What the script reads.
+#[derive(Debug, Serialize)]
+struct PageData<'a> {
+    /// What the browser keeps the labels of these texts under.
+    key: String,
+    summary: String,
+    rows: Vec<Row<'a>>,
+}
+
+/// A text with its change and what is said of it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    id: &'a str,
+    said: Card<'a>,
+    /// The text in pieces: what is shown, and which fact is about it.
+    text: Vec<(&'a str, Option<usize>)>,
+    /// Lines of the diff: marker, old number, new number, the line without its marker.
+    lines: Vec<(char, Option<usize>, Option<usize>, String)>,
+    /// The file that it is about, if that is known.
+    file: Option<&'a str>,
+    notes: &'a [String],
+    /// The sample, to be written with a label.
+    sample: Map<String, Value>,
+    /// The fingerprint of change and text that answers are kept with.
+    texts: String,
+    /// What the order goes by: the verdict, then the probability.
+    #[serde(skip)]
+    rank: (u8, f64),
+}
+
+impl<'a> Row<'a> {
+    fn new(sample: &'a Sample, finding: &'a Finding) -> Self {
+        let spans: Vec<(usize, usize)> = objections(finding).map(|fact| (fact.byte_start, fact.byte_end)).collect();
+        let mut whole = sample.to_row();
+        whole.insert("diff".to_owned(), Value::from(sample.diff.as_str()));
+        whole.insert("text".to_owned(), Value::from(sample.text.as_str()));
+        let verdict = finding.verdict.map_or(0, |verdict| 1 + verdict as u8);
+        Row {
+            id: &sample.id,
+            said: Card::of(finding),
+            text: pieces(&sample.text, &spans),
+            lines: lines(&sample.diff),
+            file: finding.place.as_ref().map(|place| place.file.as_str()),
+            notes: &finding.notes,
+            sample: whole,
+            texts: fingerprint(sample),
+            rank: (verdict, finding.p_hallucination.unwrap_or(0.0)),
+        }
+    }
+}
+
+/// A text cut where spans begin and end, each piece with the first span that it is in.
+fn pieces<'a>(text: &'a str, spans: &[(usize, usize)]) -> Vec<(&'a str, Option<usize>)> {
+    let mut borders: Vec<usize> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
+    borders.extend([0, text.len()]);
+    borders.retain(|&at| text.is_char_boundary(at));
+    borders.sort_unstable();
+    borders.dedup();
+    let piece = |pair: &[usize]| {
+        let fact = spans.iter().position(|&(start, end)| start <= pair[0] && pair[1] <= end);
+        (&text[pair[0]..pair[1]], fact)
+    };
+    borders.windows(2).map(piece).collect()
+}
+
+/// The lines of a diff; of one that cannot be read, its lines as they are.
+fn lines(diff: &str) -> Vec<(char, Option<usize>, Option<usize>, String)> {
+    let Ok(diff) = Diff::parse(diff) else {
+        return diff.lines().map(|line| ('@', None, None, line.to_owned())).collect();
+    };
+    let line = |(index, line): (usize, &veridiff_text::diff::Line)| {
+        let text = diff.line_text(index).trim_end_matches(['\r', '\n']);
+        let kind = match line.kind {
+            LineKind::Added => '+',
+            LineKind::Removed => '-',
+            LineKind::Context => ' ',
+            LineKind::Header => '@',
+        };
+        let text = if kind == '@' { text } else { text.get(1..).unwrap_or("") };
+        (kind, line.old, line.new, text.to_owned())
+    };
+    diff.lines().iter().enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_where_facts_begin_and_end() {
+        assert_eq!(pieces("a bc d", &[(2, 4)]), [("a ", None), ("bc", Some(0)), (" d", None)]);
+        // one inside the other, and one that would cut a character
+        assert_eq!(pieces("éab", &[(0, 4), (2, 3), (1, 3)]), [("é", Some(0)), ("a", Some(0)), ("b", Some(0))]);
+        assert_eq!(pieces("", &[]), []);
+    }
+}

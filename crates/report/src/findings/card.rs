@@ -1,0 +1,164 @@
+//! The verdict on a text as pages show it, and in words.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::{
+    message::against,
+    page::{code_of, place_of},
+};
+use veridiff_core::{
+    finding::{FactFinding, Finding, StatementFinding},
+    verdict::Verdict,
+};
+use veridiff_facts::rules::Ruling;
+
+/// What is said of a text.
+#[derive(Debug, Serialize)]
+pub(crate) struct Card<'a> {
+    /// As in JSON, for the page's style; `failed` where there is none.
+    verdict: &'static str,
+    words: &'static str,
+    reason: Cow<'a, str>,
+    odds: Option<Odds>,
+    /// What speaks against it.
+    facts: Vec<Fact<'a>>,
+}
+
+/// How probable it is that a text is wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Odds {
+    /// 0 to 1, as the detector finds.
+    p: f64,
+    /// From where on it objects.
+    threshold: f64,
+    /// The same in words.
+    says: String,
+}
+
+/// A fact that speaks against a text.
+#[derive(Debug, Serialize)]
+struct Fact<'a> {
+    rule: &'static str,
+    /// Whether it accuses; otherwise it says that something cannot be told.
+    accuses: bool,
+    says: &'a str,
+    /// The words of the text that are meant.
+    words: &'a str,
+    lines: Vec<Line>,
+}
+
+/// A line of the change that says so.
+#[derive(Debug, Serialize)]
+struct Line {
+    at: String,
+    text: String,
+    /// Which line of the diff, counted from 0.
+    line: usize,
+}
+
+impl<'a> Card<'a> {
+    /// Of a text with its verdict, the statements that it rests on, and what a detector finds.
+    pub fn new(
+        text: &'a str,
+        verdict: Verdict,
+        reason: Option<&'a str>,
+        statements: &'a [StatementFinding],
+        odds: Option<Odds>,
+    ) -> Self {
+        let fact = |fact: &'a FactFinding| Fact {
+            rule: fact.rule,
+            accuses: fact.ruling >= Ruling::Nowhere,
+            says: &fact.says,
+            words: text.get(fact.byte_start..fact.byte_end).unwrap_or(""),
+            lines: fact
+                .lines
+                .iter()
+                .map(|line| Line { at: place_of(line), text: code_of(line), line: line.diff_line.saturating_sub(1) })
+                .collect(),
+        };
+        Card {
+            verdict: verdict.name(),
+            words: verdict.words(),
+            reason: meaning(verdict, reason, statements),
+            odds: odds.filter(|odds| odds.is_told(verdict)),
+            facts: against(statements, verdict == Verdict::Unsupported).map(fact).collect(),
+        }
+    }
+
+    /// Of a finding.
+    pub fn of(finding: &'a Finding) -> Self {
+        let odds = Odds::new(finding.p_detector, finding.threshold);
+        match finding.verdict {
+            Some(verdict) => Card::new(&finding.text, verdict, finding.reason.as_deref(), &finding.statements, odds),
+            None => Card {
+                verdict: "failed",
+                words: "failed",
+                reason: finding.error.as_deref().unwrap_or("").into(),
+                odds,
+                facts: Vec::new(),
+            },
+        }
+    }
+}
+
+impl Odds {
+    /// None where no detector was asked.
+    pub fn new(p: Option<f64>, threshold: Option<f64>) -> Option<Self> {
+        let (p, threshold) = (p?, threshold?);
+        Some(Odds { p, threshold, says: odds_in_words(p, threshold) })
+    }
+
+    /// Whether it stands below a verdict: what a line of the change contradicts is not said to be probable.
+    pub fn is_told(&self, verdict: Verdict) -> bool {
+        verdict != Verdict::Contradicted || self.p >= self.threshold
+    }
+
+    /// In words.
+    pub fn says(&self) -> &str {
+        &self.says
+    }
+}
+
+/// What a verdict on these statements means, in a few words.
+pub(crate) fn meaning<'a>(verdict: Verdict, reason: Option<&'a str>, statements: &[StatementFinding]) -> Cow<'a, str> {
+    let precision = statements.iter().filter_map(|statement| statement.p_hallucination).reduce(f64::max);
+    match (verdict, precision) {
+        (Verdict::Contradicted, Some(precision)) => {
+            let n = of_hundred(precision);
+            format!("a line of the change says otherwise; {n:.0} of 100 texts contradicted so were wrong").into()
+        }
+        (Verdict::Contradicted, None) => "a line of the change says otherwise".into(),
+        (Verdict::Unsupported, _) => "the change does not bear it out".into(),
+        (Verdict::Clear, _) => "nothing speaks against it, which is no proof".into(),
+        (Verdict::NothingToCheck, _) => "it says nothing that could be true or false of the change".into(),
+        (Verdict::Abstain, _) => reason.unwrap_or("nothing decides it").into(),
+    }
+}
+
+fn of_hundred(p: f64) -> f64 {
+    (100.0 * p).round()
+}
+
+/// A calibrated probability and the one from which on a detector objects, as a person says them.
+pub(crate) fn odds_in_words(p: f64, threshold: f64) -> String {
+    let how = if p >= threshold { "improbable" } else { "not improbable" };
+    let from = match threshold {
+        threshold if threshold > 1.0 => "this detector never objects".to_owned(),
+        threshold => format!("it objects from {:.0} on", of_hundred(threshold)),
+    };
+    format!("{how}: {:.0} of 100 such texts were wrong; {from}", of_hundred(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probability_is_said_as_one_counts() {
+        assert_eq!(odds_in_words(0.863, 0.5), "improbable: 86 of 100 such texts were wrong; it objects from 50 on");
+        assert_eq!(odds_in_words(0.04, 0.57), "not improbable: 4 of 100 such texts were wrong; it objects from 57 on");
+        assert!(odds_in_words(0.9, 2.0).ends_with("never objects"));
+    }
+}

@@ -1,0 +1,122 @@
+"""The page of `veridiff check --html` in a real browser: by the keyboard alone, and what it saves is read by the program.
+
+    pip install -r tests/browser/requirements.txt && python3 tests/browser/batch.py
+
+needs `cargo build --release` before, and a Chromium (see browser.py). `--keep DIR` leaves pictures there, to be looked at; `--input FILE`
+takes other samples, of which at most 200 are labelled.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+
+from browser import SCHEMES, WIDTHS, chromium, is_within, shown
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOSTILE = {
+    "id": "</script><img src=x onerror=alert(1)>",
+    "diff": "@@ -1 +1 @@\n-a = '</script><script>alert(2)</script>'\n+b = '\u202e<b>'\n",
+    "text": "Adds `a`. \u001b[31m<style>*{display:none}</style> \u202e",
+    "generator": "<i>one</i>",
+}
+
+
+def label_all(page, n):
+    """Every text by one key, as fast as a page can be read by nobody: what the program takes of a sitting."""
+    start = time.monotonic()
+    for place in range(n):
+        page.keyboard.press("ftu"[place % 3])
+    return time.monotonic() - start
+
+
+def check_keys(page, n):
+    assert page.locator("#list button").count() == n
+    verdicts = page.locator("#list .dot").evaluate_all("all => all.map(e => e.className.split(' ')[1])")
+    order = ["failed", "nothing_to_check", "clear", "abstain", "unsupported", "contradicted"]
+    ranks = [order.index(verdict) for verdict in verdicts]
+    assert ranks == sorted(ranks, reverse=True), "the worst first"
+    first = page.text_content("#title")
+    page.keyboard.press("n")
+    second = page.text_content("#title")
+    assert second != first
+    page.keyboard.press("p")
+    assert page.text_content("#title") == first
+    page.keyboard.press("f")
+    assert page.text_content("#title") == second, "an answer goes on"
+    assert page.text_content("#progress") == f"1 of {n} labelled" and "false" in page.text_content("#spoken")
+    page.keyboard.press("s")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.text_content("#progress") == f"1 of {n} labelled", "the browser keeps the answer"
+    page.keyboard.press("x")
+    assert page.text_content("#progress") == f"0 of {n} labelled"
+    # by Tab alone: every control can be reached and is seen to be
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+    select = page.locator("#filters select").first
+    values = select.locator("option").evaluate_all("all => all.map(e => e.value)")
+    select.select_option(values[1])
+    few = page.locator("#list li:not([hidden])").count()
+    assert 0 < few <= n and f"({few})" in select.locator("option").nth(1).text_content()
+    select.select_option("")
+    page.locator("#detail").focus()
+
+
+def saved(page, button):
+    if not page.locator("#labelling details").evaluate("e => e.open"):
+        page.locator("#labelling summary").click()
+    with page.expect_download() as download:
+        page.click(button)
+    return [json.loads(line) for line in pathlib.Path(download.value.path()).read_text(encoding="utf-8").splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--veridiff", type=pathlib.Path, default=ROOT / "target/release/veridiff", help="the program")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for pictures")
+    parser.add_argument("--input", type=pathlib.Path, default=ROOT / "examples/demo.jsonl", help="samples")
+    parser.add_argument("--detector", default="none", help="the detector of `check`")
+    args = parser.parse_args()
+    veridiff = args.veridiff.resolve()
+    with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
+        folder = pathlib.Path(temporary)
+        lines = args.input.read_text(encoding="utf-8").splitlines()[:199] + [json.dumps(HOSTILE)]
+        (folder / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = [veridiff, "check", "--detector", args.detector, "--input", "in.jsonl", "--html", "page.html", "--exit-zero"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with shown(browser, folder / "page.html", width, scheme=scheme) as page:
+                    page.wait_for_selector("html[data-ready]")
+                    assert is_within(page), f"wider than {width}"
+                    assert page.locator("script").count() == 2 and page.locator("img, #detail b, #detail i, #detail style").count() == 0
+                    if args.keep:
+                        args.keep.mkdir(parents=True, exist_ok=True)
+                        page.screenshot(path=args.keep / f"batch-{width}-{scheme}.png")
+        with shown(browser, folder / "page.html") as page:
+            page.wait_for_selector("html[data-ready]")
+            check_keys(page, len(lines))
+            page.keyboard.press("Home")
+            seconds = label_all(page, len(lines))
+            assert page.text_content("#progress") == f"{len(lines)} of {len(lines)} labelled"
+            samples, answers = saved(page, "#samples"), saved(page, "#annotations")
+        assert [sample["label"] for sample in samples].count(1) == -(-len(lines) // 3) and samples[0].keys() >= {"id", "diff", "text"}
+        for name, rows in (("labelled", samples), ("me", answers)):
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+        def read_by(*command):
+            return subprocess.run([veridiff, *command], cwd=folder, check=True, capture_output=True, text=True, input="q\n").stderr
+
+        read_by("score", "--input", "labelled.jsonl", "--features", "grounding", "--output", "t.parquet")
+        read_by("fit", "--input", "t.parquet", "--output", "d.json", "--bootstrap", "0")
+        told = read_by("annotate", "--input", "in.jsonl", "--output", "me.jsonl", "--annotator", "me", "--all")
+        assert f"{len(lines)} of {len(lines)} answered" in told, told
+        size = (folder / "page.html").stat().st_size // 1024
+    print(f"ok: {len(lines)} texts, {size} KB, {len(lines)} keys in {seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

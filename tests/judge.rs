@@ -1,0 +1,356 @@
+//! `judge` as its users meet it: a study on a server on this machine, killed and resumed, replayed without a socket, and what it
+//! keeps to itself.
+
+#![cfg(all(unix, feature = "endpoint"))]
+
+#[path = "../crates/judge/tests/common/mod.rs"]
+mod common;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use common::{Act, Asked, Server, plain, probe_answer};
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+/// `n` samples, each about its own number.
+fn samples(n: usize) -> String {
+    let line = |i: usize| {
+        let diff = format!("@@ -1 +1 @@\n-x = {i}\n+x = {}\n", i + 1);
+        format!(
+            "{}\n",
+            json!({ "id": format!("s{i}"), "diff": diff, "text": format!("Number {i} is raised."), "label": i % 2 })
+        )
+    };
+    (0..n).map(line).collect()
+}
+
+/// A score that hangs on the request alone.
+fn score_of(asked: &Asked) -> Act {
+    let text = asked.text();
+    let number =
+        text.split("Number ").last().and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok()).unwrap_or(0);
+    // now and then not readable the first time
+    if number % 7 == 3 && asked.body["messages"].as_array().is_some_and(|messages| messages.len() == 2) {
+        return Act::content("I would say three.");
+    }
+    let key = if text.contains("branch_a") { 3 } else { 1 };
+    Act::content(&format!("{{\"explanation\": \"line {number}\", \"answer\": {}}}", number * key % 5))
+}
+
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new(samples: &str) -> Desk {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        fs::write(desk.path("in.jsonl"), samples).unwrap();
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_veridiff"));
+        command.current_dir(self.0.path()).args(args.split_whitespace()).stdin(Stdio::null());
+        command.env_remove("OPENAI_API_KEY").env_remove("HTTP_PROXY").env_remove("http_proxy");
+        command
+    }
+
+    fn run(&self, args: &str) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    #[track_caller]
+    fn ends(&self, args: &str, code: i32) -> String {
+        let output = self.run(args);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args}: {stderr}");
+        stderr
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// A table of JSON lines, by id.
+    fn rows(&self, name: &str) -> BTreeMap<String, Value> {
+        let text = String::from_utf8(self.read(name)).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.filter(|row| row["id"].is_string()).map(|row| (row["id"].as_str().unwrap().to_owned(), row)).collect()
+    }
+}
+
+/// A study killed 50 times, each time while a request is on its way, is the study of one run to the byte; and no request that was
+/// answered is made again.
+#[test]
+fn a_study_killed_at_any_reply_asks_for_none_twice() {
+    const N: usize = 40;
+    let victim: Arc<Mutex<Option<u32>>> = Arc::default();
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
+    let (target, countdown) = (victim.clone(), left.clone());
+    let answered: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
+    let counts = answered.clone();
+    let server = Server::new(move |_, asked| {
+        if countdown.fetch_sub(1, Ordering::SeqCst) == 0 {
+            // the request has come, and its sender dies before there is an answer
+            let id = loop {
+                match target.lock().unwrap().take() {
+                    Some(id) => break id,
+                    // it was quicker than the test, which has not noted its number yet
+                    None => std::thread::sleep(Duration::from_millis(1)),
+                }
+            };
+            let _gone = Command::new("kill").args(["-9", &id.to_string()]).status();
+            return Act::Close;
+        }
+        if !asked.body["messages"].is_null() {
+            *counts.lock().unwrap().entry(asked.body.to_string()).or_default() += 1;
+        }
+        probe_answer(asked).unwrap_or_else(|| score_of(asked))
+    });
+    let desk = Desk::new(&samples(N));
+    let args = format!("judge --input in.jsonl --backend m={} --strategy direct,tree --concurrency 1", server.spec());
+    desk.ends(&format!("{args} --output whole.parquet"), 0);
+    let asked_in_one_run = server.asked().len();
+    // the probe's pair of the same request is no repetition
+    let is_pair = |body: &String| body.contains("how many legs");
+    assert!(answered.lock().unwrap().iter().all(|(body, n)| *n == 1 || is_pair(body)));
+    answered.lock().unwrap().clear();
+
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(25);
+    let mut n_killed = 0;
+    for _ in 0..50 {
+        left.store(rng.random_range(0..3), Ordering::SeqCst);
+        let mut command = desk.command(&format!("{args} --output killed.parquet --resume"));
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        *victim.lock().unwrap() = Some(child.id());
+        n_killed += usize::from(!child.wait().unwrap().success());
+    }
+    assert_eq!(n_killed, 50);
+    left.store(usize::MAX, Ordering::SeqCst);
+    desk.ends(&format!("{args} --output killed.parquet --resume"), 0);
+    assert_eq!(desk.read("killed.parquet"), desk.read("whole.parquet"));
+    let answered = answered.lock().unwrap();
+    let twice: Vec<_> = answered.iter().filter(|(body, n)| **n > 1 && !is_pair(body)).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    // the echo's question is no conversation, and not counted
+    assert_eq!(answered.values().sum::<usize>(), asked_in_one_run - 1);
+}
+
+/// A finished study needs no server, whatever became of its rows.
+#[test]
+fn a_finished_study_replays_without_a_socket() {
+    let desk = Desk::new(&samples(12));
+    let server = plain(|asked| if asked.text().contains("Number 5 ") { Act::content("no") } else { score_of(asked) });
+    let args = "judge --input in.jsonl --strategy all";
+    let told = desk.ends(&format!("{args} --backend big={} --output a.jsonl", server.spec()), 3);
+    assert!(told.contains(&server.address) && told.contains("12 diffs") && told.contains("1 not judged"), "{told}");
+    let n = server.asked().len();
+    drop(server);
+    desk.ends(&format!("{args} --backend replay:a.jsonl.replies.jsonl --output b.jsonl"), 3);
+    assert_eq!(desk.read("a.jsonl"), desk.read("b.jsonl"));
+    assert!(n > 12 * 4);
+    // another question was not asked
+    let told = desk.ends("judge --input in.jsonl --threshold 2 --strategy direct --temperature 1 --backend replay:a.jsonl.replies.jsonl --output c.jsonl", 3);
+    assert!(told.contains("not_recorded"), "{told}");
+    desk.ends("judge --input in.jsonl --backend x=replay:a.jsonl.replies.jsonl --output d.jsonl", 2);
+
+    let rows = desk.rows("a.jsonl");
+    let row = &rows["s8"];
+    assert_eq!(row["judge_direct@big"], json!(3.0));
+    assert_eq!((&row["judge_direct_p@big"], &row["judge_direct_answer@big"]), (&json!(1.0), &json!(3)));
+    assert_eq!((&row["judge_tree@big"], &row["judge_votes@big"]), (&json!(4.0), &json!(4)));
+    assert_eq!(row["judge_direct_explanation@big"], "line 8");
+    assert_eq!((&row["n_judge_in@big"], &row["status@big"]), (&json!(400), &json!("ok")));
+    let bad = &rows["s5"];
+    assert_eq!((&bad["judge_direct@big"], &bad["judge_mean@big"]), (&Value::Null, &Value::Null));
+    assert_eq!((&bad["judge_direct_status@big"], &bad["status@big"]), (&json!("error"), &json!("error")));
+    assert_eq!(bad["n_judge_replies@big"], json!(12));
+}
+
+/// A row that could not be judged is asked anew when the run is resumed, and what was answered is not.
+#[test]
+fn a_resumed_run_asks_anew_for_what_failed() {
+    let desk = Desk::new(&samples(6));
+    let is_mended = Arc::new(AtomicUsize::new(0));
+    let mended = is_mended.clone();
+    let server = plain(move |asked| {
+        let fails = asked.text().contains("Number 2 ") && mended.load(Ordering::SeqCst) == 0;
+        if fails { Act::content("no") } else { score_of(asked) }
+    });
+    let args = format!("judge --input in.jsonl --backend m={} --output t.jsonl --resume", server.spec());
+    desk.ends(&args, 3);
+    let n = server.asked().len();
+    desk.ends(&args, 3);
+    assert_eq!(server.asked().len(), n + 3, "three attempts more at one row, and no probe");
+    is_mended.store(1, Ordering::SeqCst);
+    desk.ends(&args, 0);
+    assert_eq!(server.asked().len(), n + 4);
+    assert_eq!(desk.rows("t.jsonl")["s2"]["judge_direct@m"], json!(2.0));
+    // all seven replies were paid for
+    assert_eq!(desk.rows("t.jsonl")["s2"]["n_judge_out@m"], json!(70));
+}
+
+/// A key is sent, and stands nowhere else.
+#[test]
+fn a_key_is_never_written_or_printed() {
+    const KEY: &str = "sk-s3cr3t-0123456789";
+    let desk = Desk::new(&samples(3));
+    let server = Server::new(|n, asked| {
+        assert!(asked.head.contains(KEY), "{}", asked.head);
+        // an error page and an answer that quote the request
+        match n {
+            8.. if n % 2 == 1 => Act::json(400, &json!({ "error": { "message": format!("bad key {KEY}") } })),
+            _ => probe_answer(asked)
+                .unwrap_or_else(|| Act::content(&format!("{{\"explanation\": \"{KEY}\", \"answer\": 0}}"))),
+        }
+    });
+    let mut command = desk
+        .command(&format!("judge -vv --input in.jsonl --backend m={} --output t.jsonl --concurrency 1", server.spec()));
+    let output = command.env("OPENAI_API_KEY", KEY).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut seen = vec![("stdout".into(), output.stdout), ("stderr".into(), output.stderr)];
+    for entry in fs::read_dir(desk.0.path()).unwrap() {
+        let path = entry.unwrap().path();
+        seen.push((path.display().to_string(), fs::read(&path).unwrap()));
+    }
+    assert!(seen.len() >= 5, "the table, its journal or the replies are missing");
+    for (name, bytes) in seen {
+        let holds = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        assert!(!holds, "{name} holds the key: {}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+/// CPU seconds that this process's children have taken which have ended.
+fn cpu_of_children() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    // cutime and cstime, in ticks of a hundredth of a second
+    (fields[13].parse::<f64>().unwrap() + fields[14].parse::<f64>().unwrap()) / 100.0
+}
+
+/// What the client itself takes: 1,000 rows at concurrency 32, by a server that needs a few milliseconds for each.
+#[cfg(target_os = "linux")]
+#[expect(clippy::print_stderr, reason = "the figure is what the test is run for")]
+#[test]
+fn the_client_adds_little_of_its_own() {
+    let desk = Desk::new(&samples(1000));
+    let server = plain(|asked| {
+        std::thread::sleep(Duration::from_millis(2));
+        score_of(asked)
+    });
+    let before = cpu_of_children();
+    desk.ends(&format!("judge --input in.jsonl --backend m={} --output t.parquet --concurrency 32", server.spec()), 0);
+    let per_row = (cpu_of_children() - before) / 1000.0;
+    eprintln!("{:.2} ms of CPU a row, {} requests open at most", per_row * 1000.0, server.most_open());
+    assert!(server.most_open() > 8 && server.most_open() <= 32);
+    assert!(per_row < 0.005, "{per_row} s a row");
+}
+
+/// A server that dies in the middle, or is not there.
+#[test]
+fn a_dead_server_ends_the_run_and_keeps_what_is_answered() {
+    let desk = Desk::new(&samples(30));
+    let stderr =
+        desk.ends("judge --input in.jsonl --backend openai:http://127.0.0.1:9/v1#m --output t.jsonl --timeout 1", 2);
+    assert!(stderr.contains("cannot judge") && stderr.contains("hint: check the address"), "{stderr}");
+    assert!(!Path::new(&desk.path("t.jsonl")).exists());
+    // out of money after ten answers
+    let n = AtomicUsize::new(0);
+    let server = plain(move |asked| match n.fetch_add(1, Ordering::SeqCst) {
+        0..10 => score_of(asked),
+        _ => Act::json(429, &json!({ "error": { "code": "insufficient_quota", "message": "pay first" } })),
+    });
+    let stderr =
+        desk.ends(&format!("judge --input in.jsonl --backend m={} --output t.jsonl --concurrency 1", server.spec()), 3);
+    assert!(stderr.contains("the quota is used up (pay first)") && stderr.contains("--resume"), "{stderr}");
+    let rows = desk.rows("t.jsonl");
+    let with = |status: &str| rows.values().filter(|row| row["judge_direct_status@m"] == status).count();
+    assert!(with("ok") >= 8 && with("skipped") >= 19 && with("ok") + with("skipped") + with("error") == 30);
+    assert!(server.asked().len() < 25, "{} were asked", server.asked().len());
+}
+
+/// A cascade asks further only where the first is undecided; a panel decides by its rule.
+#[test]
+fn a_cascade_and_repeats_from_a_script() {
+    let desk = Desk::new(&samples(4));
+    let tokens = |p: [f64; 5]| {
+        let alternatives: Vec<Value> = p.iter().enumerate().map(|(k, p)| json!([k.to_string(), p.ln()])).collect();
+        json!([
+            { "text": "{\"answer\": ", "n_bytes": 11, "log_prob": 0.0 },
+            { "text": "1", "n_bytes": 1, "log_prob": p[1].ln(), "alternatives": alternatives },
+            { "text": "}", "n_bytes": 1, "log_prob": 0.0 }
+        ])
+    };
+    let rule = |all: &[&str], p: [f64; 5]| {
+        json!({ "all": all, "replies": [{ "content": "{\"answer\": 1}", "tokens": tokens(p) }] }).to_string()
+    };
+    let script = [
+        rule(&["Number 1 ", "branch_a"], [0.1, 0.1, 0.1, 0.1, 0.6]),
+        rule(&["Number 1 "], [0.5, 0.3, 0.1, 0.05, 0.05]),
+        rule(&[], [0.9, 0.025, 0.025, 0.025, 0.025]),
+    ];
+    fs::write(desk.path("s.jsonl"), script.join("\n")).unwrap();
+    desk.ends(
+        "judge --input in.jsonl --backend scripted:s.jsonl --strategy direct,tree --cascade 0.3,0.7 --output t.jsonl",
+        0,
+    );
+    let rows = desk.rows("t.jsonl");
+    let number = |id: &str, column: &str| rows[id][format!("{column}@scripted")].as_f64();
+    assert!((number("s0", "judge_final").unwrap() - 0.1).abs() < 1e-9);
+    assert_eq!((number("s0", "judge_tree"), &rows["s0"]["judge_tree_status@scripted"]), (None, &Value::Null));
+    assert!((number("s1", "judge_direct_p").unwrap() - 0.5).abs() < 1e-9);
+    assert!((number("s1", "judge_final").unwrap() - 0.9).abs() < 1e-9);
+    // 0.1 * (0 + 1 + 2 + 3) + 0.6 * 4, by hand
+    assert!((number("s1", "judge_tree").unwrap() - 3.0).abs() < 1e-9);
+    assert_eq!((number("s0", "judge_direct_agrees"), number("s1", "judge_tree_agrees")), (Some(0.0), Some(0.0)));
+    let stderr = desk.ends("judge --input in.jsonl --backend scripted:s.jsonl --repeats 3 --output r.jsonl", 2);
+    assert!(stderr.contains("nothing to repeat") && stderr.contains("hint: use --reading text"), "{stderr}");
+    desk.ends("judge --input in.jsonl --backend scripted:s.jsonl --repeats 3 --reading text --output r.jsonl", 0);
+    let row = &desk.rows("r.jsonl")["s0"];
+    assert_eq!((&row["judge_direct_sd@scripted"], &row["judge_direct_flip@scripted"]), (&json!(0.0), &json!(0.0)));
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    let desk = Desk::new(&samples(2));
+    fs::write(desk.path("s.jsonl"), "{\"replies\": [\"{\\\"answer\\\": 2}\"]}\n").unwrap();
+    fs::write(desk.path("bad.jsonl"), "{\"replies\": []}\n").unwrap();
+    fs::write(desk.path("bad.toml"), "name = 3\n").unwrap();
+    for (args, says) in [
+        ("--backend gpt", "names no backend"),
+        ("--backend scripted:none.jsonl", "cannot read"),
+        ("--backend scripted:bad.jsonl", "line 1"),
+        ("--backend replay:s.jsonl", "line 1"),
+        ("--backend scripted:s.jsonl --strategy direkt", "unknown strategy `direkt`"),
+        ("--backend scripted:s.jsonl --prompts bad.toml", "bad.toml"),
+        ("--backend scripted:s.jsonl --reading digits", "no log-probabilities"),
+        ("--backend scripted:s.jsonl --threshold 5", "threshold"),
+        ("--backend scripted:s.jsonl --cascade 0.9,0.1 --strategy direct,tree", "cascade"),
+        ("--backend scripted:s.jsonl --max-cost 1", "price"),
+        ("--backend scripted:s.jsonl --panel 3", "quorum"),
+        ("--backend scripted:s.jsonl --backend scripted:s.jsonl", "two judges"),
+        ("--backend openai:https://me:key@host/v1#m", "environment"),
+    ] {
+        let stderr = desk.ends(&format!("judge --input in.jsonl --output t.jsonl {args}"), 2);
+        assert!(stderr.contains(says) && stderr.contains("error: "), "{args}: {stderr}");
+        assert!(!desk.path("t.jsonl").exists(), "{args}");
+    }
+    // nothing is sent, and no table is made
+    let output = desk.run("judge --input in.jsonl --backend openai:http://127.0.0.1:9/v1#m --strategy all --dry-run");
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!((output.status.code(), lines.len()), (Some(0), 4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("8 requests"));
+}
