@@ -164,7 +164,7 @@ impl Config {
                     let id =
                         verb.get_arguments().find(|arg| arg.get_long() == Some(name)).map(|arg| arg.get_id().clone());
                     match id.filter(|_| !is_left_alone) {
-                        Some(id) => verb.mut_arg(id.as_str().to_owned(), |arg| arg.default_values(values.clone())),
+                        Some(id) => verb.mut_arg(id.as_str(), |arg| arg.default_values(values.clone())),
                         None => verb,
                     }
                 });
@@ -391,7 +391,7 @@ mod tests {
         let (settings, _) = config.settings().unwrap();
         let there = folder.path().join("mine.json").display().to_string();
         let of = |name: &str| settings.iter().find(|setting| setting.name == name).unwrap().values.clone();
-        assert_eq!(of("detector"), [there.clone()]);
+        assert_eq!(of("detector"), std::slice::from_ref(&there));
         assert_eq!(of("model"), [format!("a={there}"), "smollm2-135m".to_owned()]);
     }
 }

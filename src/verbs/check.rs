@@ -110,7 +110,7 @@ pub fn shown(verb: clap::Command) -> clap::Command {
     let settings = SettingArgs::augment_args(clap::Command::new("settings"));
     let hidden: Vec<clap::Id> = settings.get_arguments().map(|arg| arg.get_id().clone()).collect();
     let hidden = hidden.iter().filter(|id| id.as_str() != "template");
-    let verb = hidden.fold(verb, |verb, id| verb.mut_arg(id.as_str().to_owned(), |arg| arg.hide(true)));
+    let verb = hidden.fold(verb, |verb, id| verb.mut_arg(id.as_str(), |arg| arg.hide(true)));
     ["device", "dtype"].into_iter().fold(verb, |verb, id| verb.mut_arg(id, |arg| arg.hide_short_help(true)))
 }
 
@@ -203,7 +203,7 @@ impl Args {
             Some("none") => Ok(None),
             None if self.hook.is_some() => Ok(None),
             None => Ok(Some(DetectorChoice::Shipped)),
-            Some(name) => Ok(Some(DetectorChoice::Given(detector_called(name)?))),
+            Some(name) => Ok(Some(DetectorChoice::Given(Box::new(detector_called(name)?)))),
         }
     }
 
@@ -261,14 +261,14 @@ enum DetectorChoice {
     /// The one that ships for each text's task.
     Shipped,
     /// This one.
-    Given(Detector),
+    Given(Box<Detector>),
 }
 
 impl DetectorChoice {
     fn given(self) -> Option<Detector> {
         match self {
             DetectorChoice::Shipped => None,
-            DetectorChoice::Given(detector) => Some(detector),
+            DetectorChoice::Given(detector) => Some(*detector),
         }
     }
 }
