@@ -55,8 +55,9 @@ pub const KEYS: &[Key] = &[
     key("template", true, false),
 ];
 
-/// What of the general keys the commit gate does not take over: it blocks less, and asks no model, unless its own table says so.
-const NOT_FOR_HOOK: [&str; 2] = ["detector", "fail-on"];
+/// What of the general keys the commit gate does not take over: it blocks less, and asks no model, unless its own table says so, and
+/// what it says is for the person who commits.
+const NOT_FOR_HOOK: [&str; 3] = ["detector", "fail-on", "format"];
 
 /// Verbs whose options of the same name mean something else: the default for them is not a team's to choose.
 const LEFT_ALONE: [(&str, &str); 6] = [

@@ -168,7 +168,8 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
 /// For errors of the system that nobody said more about.
 fn path_hint(cause: &(dyn Error + 'static)) -> Option<String> {
     let error = cause.downcast_ref::<std::io::Error>()?;
-    (error.kind() == std::io::ErrorKind::NotFound).then(|| "check the path; its folder must exist already".to_owned())
+    (error.kind() == std::io::ErrorKind::NotFound)
+        .then(|| "check the path; of a file to be written, the folder must exist already".to_owned())
 }
 
 /// Tells the person something beside the data, on stderr, unless `--quiet` was given.

@@ -79,7 +79,7 @@ Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or 
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Try everything once: fetch the default model, score bundled examples, fit, print the table
+    /// See what it does: six comments about a small real change, judged here and now, and a page of them
     Demo(Box<demo::Args>),
     /// Score samples with a model and write a feature table
     Score(Box<score::Args>),

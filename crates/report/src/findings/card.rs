@@ -82,7 +82,7 @@ impl<'a> Card<'a> {
             verdict: verdict.name(),
             words: verdict.words(),
             reason: meaning(verdict, reason, statements),
-            odds: odds.filter(|odds| odds.is_told(verdict)),
+            odds: odds.and_then(|odds| odds.under(verdict)),
             facts: against(statements, verdict == Verdict::Unsupported).map(fact).collect(),
         }
     }
@@ -110,9 +110,18 @@ impl Odds {
         Some(Odds { p, threshold, says: odds_in_words(p, threshold) })
     }
 
-    /// Whether it stands below a verdict: what a line of the change contradicts is not said to be probable.
-    pub fn is_told(&self, verdict: Verdict) -> bool {
-        verdict != Verdict::Contradicted || self.p >= self.threshold
+    /// As it stands below a verdict: what a line of the change contradicts is not said to be probable, of what says nothing there is no
+    /// probability, and where a detector that objects was overruled that is said.
+    pub fn under(self, verdict: Verdict) -> Option<Self> {
+        let objects = self.p >= self.threshold;
+        match verdict {
+            Verdict::Contradicted => objects.then_some(self),
+            Verdict::NothingToCheck => None,
+            Verdict::Clear | Verdict::Abstain if objects => {
+                Some(Odds { says: format!("{}, but its words alone decide nothing here", self.says), ..self })
+            }
+            _ => Some(self),
+        }
     }
 
     /// In words.
@@ -123,7 +132,8 @@ impl Odds {
 
 /// What a verdict on these statements means, in a few words.
 pub(crate) fn meaning<'a>(verdict: Verdict, reason: Option<&'a str>, statements: &[StatementFinding]) -> Cow<'a, str> {
-    let precision = statements.iter().filter_map(|statement| statement.p_hallucination).reduce(f64::max);
+    let contradicted = statements.iter().filter(|statement| statement.verdict == Verdict::Contradicted);
+    let precision = contradicted.filter_map(|statement| statement.p_hallucination).reduce(f64::max);
     match (verdict, precision) {
         (Verdict::Contradicted, Some(precision)) => {
             let n = of_hundred(precision);

@@ -48,9 +48,8 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
         let _ = writeln!(page, "{INDENT}{dim}text │{dim:#} {}", printable(&one_line(&finding.text)));
     }
     page.push_str(&fact_lines(&finding.text, &facts, true, WIDTH));
-    if let (Some(odds), Some(verdict)) = (Odds::new(finding.p_detector, finding.threshold), finding.verdict)
-        && odds.is_told(verdict)
-    {
+    let odds = Odds::new(finding.p_detector, finding.threshold).zip(finding.verdict);
+    if let Some(odds) = odds.and_then(|(odds, verdict)| odds.under(verdict)) {
         let _ = writeln!(page, "{INDENT}{}", odds.says());
     }
     for line in &finding.evidence.lines {
