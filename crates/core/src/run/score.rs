@@ -57,7 +57,8 @@ pub enum Phase<'a> {
 /// How a run treats the journal of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Begin {
-    /// There is no journal yet; or that of the very same run, finished, and then nothing is computed or written.
+    /// There is no journal yet; or that of the very same run, finished: then nothing is computed, and the table is made anew of what is
+    /// kept, with the keys of the samples as they are now.
     #[default]
     New,
     /// What it holds is kept, and only the rest is computed.
@@ -256,8 +257,13 @@ impl ScoreRun {
         }
         let groups = groups(&self.provenance, &self.settings);
         if begin == Begin::New
-            && let Some(summary) = self.finished(output, &path, &groups)
+            && let Some(parts) = self.finished(output, &path, &groups)
         {
+            let mut summary = Summary { n_resumed: self.samples.len(), ..Summary::default() };
+            // nothing is computed, but keys that are carried through, labels among them, are those of the input now
+            self.into_table(parts, &mut summary)?
+                .write(output)
+                .map_err(|source| Error::TableNotWritten { journal: path, source: Box::new(source) })?;
             return Ok(summary);
         }
         let (mut journal, finished) = match begin {
@@ -281,21 +287,16 @@ impl ScoreRun {
         Ok(summary)
     }
 
-    /// The summary of this very run, if an earlier one has computed all of it and its table is there.
-    fn finished(&self, output: &Path, journal: &Path, groups: &Groups) -> Option<Summary> {
+    /// The parts of this very run, if an earlier one has computed all of it and its table is there.
+    fn finished(&self, output: &Path, journal: &Path, groups: &Groups) -> Option<Parts> {
         let has_every_row = |table: Table| table.n_rows() == self.samples.len();
         if !journal.exists() || !Table::read(output).is_ok_and(has_every_row) {
             return None;
         }
         let (_, lines) = Journal::resume(journal, groups).ok()?;
         let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
-        let mut parts = Parts::new(&samples, &self.sources, lines);
-        let is_finished = (0..samples.len()).all(|index| parts.is_complete(index));
-        is_finished.then(|| {
-            let mut summary = Summary { n_resumed: samples.len(), ..Summary::default() };
-            samples.iter().enumerate().for_each(|(index, sample)| summary.count(&sample.id, &parts.take(index)));
-            summary
-        })
+        let parts = Parts::new(&samples, &self.sources, lines);
+        (0..samples.len()).all(|index| parts.is_complete(index)).then_some(parts)
     }
 
     fn into_table(self, mut parts: Parts, summary: &mut Summary) -> Result<Table> {
@@ -461,7 +462,12 @@ mod tests {
         let (finished, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
         let again = finished.write(&output, Begin::New, &mut ()).unwrap();
         assert_eq!((computed(counts), again.n_rows, again.n_resumed, again.n_new), ([0, 0], 3, 3, 0));
+        let (mut labelled, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        labelled.samples[0].1.label = Some(true);
+        labelled.write(&output, Begin::New, &mut ()).unwrap();
+        assert_eq!(computed(counts), [0, 0]);
         let kept = std::fs::read(&output).unwrap();
+        assert!(String::from_utf8_lossy(&kept).contains("\"label\":1"), "a label that was given since is in the table");
         std::fs::remove_file(&output).unwrap();
         let (gone, _) = run(["a", "bb", "dddd"], ["heavy", "light"]);
         assert!(matches!(gone.write(&output, Begin::New, &mut ()), Err(Error::Table(_))));
