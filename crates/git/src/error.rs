@@ -33,7 +33,7 @@ pub enum GitError {
     #[error("the git repository of `{}` is of a format that cannot be read here: {format}", dir.display())]
     Format { dir: PathBuf, format: String },
     /// A revision that names nothing.
-    #[error("the repository has no revision `{rev}`")]
+    #[error("the repository has no revision `{rev}`{}", why.as_ref().map_or(String::new(), |why| format!(": {why}")))]
     UnknownRevision {
         rev: String,
         /// A branch or tag of a similar name.
@@ -41,7 +41,18 @@ pub enum GitError {
         /// Whether history may be missing.
         clone: Clone,
         /// What the reader of revisions says, unless it is just that there is no such name.
-        source: Option<Box<gix::Error>>,
+        why: Option<String>,
+    },
+    /// So many steps back, and the history is shorter.
+    #[error("there is no `{rev}`: `{from}` has {n_before} commit{} before it", if *n_before == 1 { "" } else { "s" })]
+    TooFarBack {
+        rev: String,
+        /// What the steps are counted from.
+        from: String,
+        /// How many first parents there are.
+        n_before: usize,
+        /// Whether history may be missing.
+        clone: Clone,
     },
     /// An abbreviated hash that several objects share.
     #[error("`{rev}` is the beginning of several objects' hashes")]
@@ -99,6 +110,11 @@ impl Hint for GitError {
             GitError::UnknownRevision { .. } => {
                 Some("`git log --oneline --all` lists commits, `git branch -a` and `git tag` names".into())
             }
+            GitError::TooFarBack { clone: Clone::Shallow, .. } => {
+                Some("the clone is shallow: `git fetch --unshallow` brings the rest of its history".into())
+            }
+            GitError::TooFarBack { from, n_before: 0, .. } => Some(format!("`{from}` is the first commit there is")),
+            GitError::TooFarBack { from, n_before, .. } => Some(format!("the first commit is `{from}~{n_before}`")),
             GitError::AmbiguousRevision { candidates, .. } => {
                 Some(format!("give more of the hash: {}", candidates.join(", ")))
             }

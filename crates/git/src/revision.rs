@@ -59,13 +59,41 @@ fn refused(objects: &Objects, rev: &str, error: gix::Error) -> GitError {
         let candidates = candidates.iter().take(8).map(|(prefix, info)| format!("{prefix} ({info})")).collect();
         return GitError::AmbiguousRevision { rev: rev.into(), candidates };
     }
+    if let Some((from, n_before)) = steps_back(objects, rev) {
+        return GitError::TooFarBack { rev: rev.into(), from, n_before, clone: objects.clone_kind() };
+    }
     let no_such_name = matches!(error.downcast_any_ref(), Some(ParseError::MissingReference { .. }));
     GitError::UnknownRevision {
         rev: rev.into(),
         near: near(objects, rev),
         clone: objects.clone_kind(),
-        source: (!no_such_name).then(|| Box::new(error)),
+        why: (!no_such_name).then(|| first_cause(&error)),
     }
+}
+
+/// Of `FROM~N` the `FROM`, if that is a commit, and how many first parents it has before it.
+fn steps_back(objects: &Objects, rev: &str) -> Option<(String, usize)> {
+    let (from, n) = rev.rsplit_once('~')?;
+    n.parse::<usize>().ok()?;
+    let mut id = resolve(objects, from, Wanted::Commit).ok()?;
+    for n_before in 0.. {
+        // of a shallow clone, the parents of the last commit are not there
+        let parent = || objects.repo.find_commit(id).ok()?.parent_ids().next().map(|parent| parent.detach());
+        match parent().filter(|parent| objects.repo.find_header(*parent).is_ok()) {
+            Some(parent) => id = parent,
+            None => return Some((from.to_owned(), n_before)),
+        }
+    }
+    None
+}
+
+/// The cause of all causes, which says what the revision lacks; what stands above it names the reader's own functions.
+fn first_cause(error: &gix::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
 }
 
 /// A branch or tag whose name is a slip away from the one given, of those that come first in the order of names.

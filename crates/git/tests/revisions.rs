@@ -108,6 +108,26 @@ fn the_beginning_of_several_hashes() {
 }
 
 #[test]
+fn a_revision_beyond_the_history_says_how_long_that_is() {
+    let (fixture, _) = three_commits();
+    let refused = |rev: &str| fixture.repository().commit(rev).unwrap_err();
+    let error = refused("HEAD~9");
+    assert_eq!(error.to_string(), "there is no `HEAD~9`: `HEAD` has 2 commits before it");
+    assert_eq!(error.hint().unwrap(), "the first commit is `HEAD~2`");
+    assert_eq!(refused("HEAD~1~9").hint().unwrap(), "the first commit is `HEAD~1~1`");
+    assert_eq!(refused("HEAD~2~1").hint().unwrap(), "`HEAD~2` is the first commit there is");
+    let range = fixture.repository().range("HEAD~9..").unwrap_err();
+    assert!(matches!(range, GitError::TooFarBack { n_before: 2, .. }), "{range}");
+    // what else is wrong is said in a sentence, without the names of functions
+    for rev in ["HEAD^2", "HEAD:nothing", "HEAD@{5}"] {
+        let error = refused(rev);
+        let said = error.to_string();
+        assert!(said.starts_with(&format!("the repository has no revision `{rev}`: ")), "{said}");
+        assert!(!said.contains("delegate") && std::error::Error::source(&error).is_none(), "{said}");
+    }
+}
+
+#[test]
 fn no_repository() {
     let folder = tempfile::TempDir::new().unwrap();
     for dir in [folder.path().to_path_buf(), folder.path().join("missing")] {
