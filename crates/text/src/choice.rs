@@ -1,7 +1,7 @@
 //! Choices that a person makes by name, and what was probably meant by a name that none has.
 
 /// The name that a slip of the fingers may have made `name` of, case aside: a letter in three may differ; the first of those that are
-/// as near.
+/// as near. A name of one or two letters is no slip of any other.
 ///
 /// ```
 /// use veridiff_text::choice::nearest;
@@ -10,10 +10,11 @@
 /// assert_eq!(nearest("uncertanty", known), Some("uncertainty"));
 /// assert_eq!(nearest("LogProbs", known), Some("logprob"));
 /// assert_eq!(nearest("speed", known), None);
+/// assert_eq!(nearest("x", ["a", "b"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
-    let bound = (wanted.chars().count() / 3).clamp(1, 4);
+    let bound = (wanted.chars().count() / 3).min(4);
     let distance = |known: &str| strsim::osa_distance(&wanted, &known.to_lowercase());
     let near = known.into_iter().map(|known| (distance(known), known)).filter(|(distance, _)| *distance <= bound);
     near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
