@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::{
     case::Case,
+    focus::Focused,
     measurement::Measurement,
     tokens::Segment,
     verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
@@ -288,9 +289,9 @@ pub(crate) fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
     words
 }
 
-/// The lines of the diff with the largest shares of the attribution's magnitude. Where only some of its hunks were measured, `lines`
-/// has for each line of these the one of the whole.
-pub(crate) fn rests_on(m: &Measurement, whole: &Diff, lines: Option<&[usize]>) -> Vec<RestsOn> {
+/// The lines of the diff with the largest shares of the attribution's magnitude.
+pub(crate) fn rests_on(read: &Focused) -> Vec<RestsOn> {
+    let (m, whole) = (&read.measurement, read.case.diff());
     let Some(matrix) = &m.matrix else { return Vec::new() };
     let e = &m.encoding;
     let mut of_line = vec![0.0; m.case.diff().lines().len()];
@@ -306,7 +307,7 @@ pub(crate) fn rests_on(m: &Measurement, whole: &Diff, lines: Option<&[usize]>) -
     most.sort_by(|&a, &b| of_line[b].total_cmp(&of_line[a]));
     most.truncate(MOST);
     let line = |index: usize| {
-        let in_whole = lines.map_or(index, |lines| lines[index]);
+        let in_whole = read.line(index);
         RestsOn {
             diff_line: in_whole + 1,
             text: whole.line_text(in_whole).trim_end().to_owned(),

@@ -23,7 +23,7 @@ use crate::{
         Evidence, Finding, RestsOn, SurprisingWord, absent_notes, contributions, place, range_notes, rests_on,
         statements, surprising,
     },
-    focus::Focus,
+    focus::{Focused, Reach},
     run::{batch::Batch, models::ModelOptions},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
@@ -241,23 +241,6 @@ impl Part {
     }
 }
 
-/// How much of a change a model read.
-#[derive(Debug, Default)]
-struct Reach {
-    /// What to say of it, if it was not all.
-    note: Option<String>,
-    /// Whether something that the text may speak of was left out: what a detector makes of the rest decides nothing.
-    is_partial: bool,
-}
-
-impl Reach {
-    fn of(focus: Option<&Focus>, n_cut: usize) -> Self {
-        let cut = || format!("{n_cut} tokens of the diff were cut to fit the model");
-        let note = focus.map(Focus::note).or_else(|| (n_cut > 0).then(cut));
-        Reach { note, is_partial: n_cut > 0 || focus.is_some_and(|focus| !focus.has_all_named) }
-    }
-}
-
 impl Judge {
     /// A judge, and what differs from its detector's training and only rounds otherwise.
     fn new(
@@ -423,34 +406,25 @@ fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Wor
     {
         return Some(Part::unread(Arc::clone(case)));
     }
-    let (focus, measured) = match &case {
-        Ok(case) => match Focus::of(scorer, case, settings) {
-            Ok(focus) => {
-                let read = focus.as_ref().map_or(case, |focus| &focus.case);
-                let measured = scorer.measure_in(workspace, read, settings);
-                (focus, measured)
-            }
-            Err(error) => (None, Err(error)),
-        },
-        Err(error) => (None, Err(error.clone().into())),
-    };
-    if workspace.is_too_small(&measured) {
+    let read = case.as_ref().map_err(|error| error.clone().into());
+    let read = read.and_then(|case| Focused::measure(scorer, workspace, case, settings));
+    if workspace.is_too_small(&read) {
         return None;
     }
-    let columns = scorer.columns_of(&measured, settings);
+    let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), settings);
     let case = case.ok();
-    Some(match (&measured, &case) {
-        (Ok(measurement), Some(whole)) => Part {
+    Some(match &read {
+        Ok(read) => Part {
             columns,
             error: None,
-            reach: Reach::of(focus.as_ref(), measurement.encoding.n_cut),
-            surprising: surprising(measurement),
-            lines: rests_on(measurement, whole.diff(), focus.as_ref().map(|focus| &focus.lines[..])),
+            reach: read.reach(),
+            surprising: surprising(&read.measurement),
+            lines: rests_on(read),
             case,
         },
-        (measured, _) => {
-            let error = measured.as_ref().err().map(describe);
-            Part { case, columns, error, reach: Reach::default(), surprising: Vec::new(), lines: Vec::new() }
+        Err(error) => {
+            let (error, reach) = (Some(describe(error)), Reach::default());
+            Part { case, columns, error, reach, surprising: Vec::new(), lines: Vec::new() }
         }
     })
 }

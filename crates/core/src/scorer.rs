@@ -85,7 +85,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Whether a measurement failed for want of memory that others share: alone it may succeed.
-    pub fn is_too_small(&self, measured: &Result<Measurement>) -> bool {
+    pub fn is_too_small<T>(&self, measured: &Result<T>) -> bool {
         matches!(measured, Err(Error::Plan(PlanError::TooSmall { .. }))) && self.limits.sharers > 1
     }
 
@@ -400,11 +400,11 @@ impl Scorer {
     pub fn columns(&self, sample: &Sample, settings: &Settings, workspace: &mut Workspace) -> Option<Row> {
         let case = Case::of_sample(sample).map(Arc::new);
         let measured = case.map_err(Error::from).and_then(|case| self.measure_in(workspace, &case, settings));
-        (!workspace.is_too_small(&measured)).then(|| self.columns_of(&measured, settings))
+        (!workspace.is_too_small(&measured)).then(|| self.columns_of(measured.as_ref(), settings))
     }
 
     /// The columns of a measurement, or of a failed one.
-    pub fn columns_of(&self, measured: &Result<Measurement>, settings: &Settings) -> Row {
+    pub fn columns_of(&self, measured: Result<&Measurement, &Error>, settings: &Settings) -> Row {
         let mut row = Row::new();
         let mut put = |key: &str, value: Value| row.insert(format!("{key}@{}", self.name), value);
         match measured {

@@ -48,7 +48,12 @@ impl TokensError {
     pub fn hint(&self) -> Option<String> {
         match self {
             TokensError::TooLong { .. } => {
-                Some("raise --max-tokens, or choose a model with a longer context; the response is never cut".into())
+                Some(
+                    "the text is never cut: give it in parts, or ask the change alone, which reads texts of any length \
+                     (`check --detector none`, `score --features grounding,form,facts`); a --max-tokens below the model's \
+                     context can be raised to that"
+                        .into(),
+                )
             }
             TokensError::TextTooLong { .. } => Some(
                 "the text is never cut; the model's positions are relative, so a larger --max-tokens lets it read more"
