@@ -6,12 +6,15 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
+use veridiff_core::gate::{Gate, GateOptions};
 use veridiff_detector::{Detector, shipped};
-use veridiff_git::Repository;
+use veridiff_engine::ModelError;
 use veridiff_text::{
+    choice::did_you_mean,
     diff::input::{self, ChangeText, InputError, Note},
+    hint::Hint,
     sample::{Sample, Samples, Task},
 };
 
@@ -39,13 +42,20 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// What a file, or stdin for `-`, holds of samples.
-pub fn samples_of(input: &Path) -> anyhow::Result<Samples> {
-    let place = || format!("cannot read `{}`", input.display());
-    let reader: Box<dyn BufRead> = if is_stdin(input) {
+pub fn samples_of(path: &Path) -> anyhow::Result<Samples> {
+    let place = || format!("cannot read `{}`", path.display());
+    let mut reader: Box<dyn BufRead> = if is_stdin(path) {
         Box::new(std::io::stdin().lock())
     } else {
-        Box::new(BufReader::new(File::open(input).with_context(place)?))
+        Box::new(BufReader::new(File::open(path).with_context(place)?))
     };
+    let beginning = String::from_utf8_lossy(reader.fill_buf().with_context(place)?).into_owned();
+    if !beginning.trim_start().starts_with('{') && input::looks_like_diff(&beginning) {
+        return Err(UsageError::error(
+            format!("`{}` is a diff, where samples are read", path.display()),
+            "say what there is to check of it: `git diff | veridiff check -m TEXT`, or give one JSON object a line",
+        ));
+    }
     let mut samples = Samples::read(reader).with_context(place)?;
     for told in read_changes(samples.samples.iter_mut().map(|(_, sample)| sample)) {
         tracing::warn!("{told}");
@@ -75,27 +85,40 @@ pub fn task_called(name: &str) -> anyhow::Result<Task> {
         .with_context(|| format!("unknown task `{name}`; one of {}", Task::ALL.map(Task::name).join(", ")))
 }
 
+/// In the place of a detector's name: none is asked.
+pub const NO_DETECTOR: &str = "none";
+
 /// The detector that ships under a name, or that of a file.
 pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
     if let Some(detector) = shipped::find(name) {
         return Ok(detector);
     }
     let path = Path::new(name);
-    let read = Detector::read(path);
     if path.exists() {
-        return Ok(read?);
+        return Ok(Detector::read(path)?);
     }
-    read.with_context(|| format!("`{name}` is neither a shipped detector ({}) nor a file", shipped::names().join(", ")))
+    let names = shipped::names();
+    let problem = format!("`{name}` is neither a shipped detector ({}) nor a file", names.join(", "));
+    let hint = did_you_mean(name, names.into_iter().chain([NO_DETECTOR]));
+    Err(UsageError::error(problem, hint.unwrap_or_else(|| "check the path of the file that `fit` wrote".to_owned())))
 }
 
-/// A commit's own change, as git shows it, and its message. `dir` is in its repository.
-pub fn commit(dir: &Path, revision: &str) -> anyhow::Result<Sample> {
-    let commit = Repository::discover(dir)?.commit(revision)?;
-    let diff = commit.diff()?;
-    if diff.trim().is_empty() {
-        bail!("the commit `{revision}` changes nothing");
-    }
-    Ok(Sample { task: Task::Commit, ..Sample::new(revision, &diff, commit.message.trim()) })
+/// Opens a gate. Where its own model cannot be had, the hint names the way that needs none.
+pub fn open_gate(options: GateOptions) -> anyhow::Result<Gate> {
+    let is_own = options.models.models.is_empty();
+    Gate::open(options).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        let model = error.chain().find_map(|cause| cause.downcast_ref::<ModelError>());
+        let is_missing =
+            matches!(model, Some(ModelError::OfflineCard { .. } | ModelError::Pip { .. } | ModelError::Python { .. }));
+        match model.and_then(Hint::hint).filter(|_| is_own && is_missing) {
+            Some(hint) => {
+                let problem = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+                UsageError::error(problem, format!("{hint}; `--detector {NO_DETECTOR}` does without a model"))
+            }
+            None => error,
+        }
+    })
 }
 
 /// A change from a file, or from stdin for `-`. `text` is what stands beside it: where that is the diff, the two were swapped.

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use super::JUDGING;
-use crate::terminal::UsageError;
 use veridiff_core::{finding::Finding, verdict::Verdict};
 use veridiff_facts::rules::{Choice, RULES, Ruling, is_called};
 use veridiff_text::choice::did_you_mean;
@@ -12,18 +11,29 @@ use veridiff_text::choice::did_you_mean;
 #[derive(Debug, Clone, clap::Args)]
 pub struct RuleArgs {
     /// Ask only these rules of the change: codes (VD003), beginnings of codes or names (direction), with commas
-    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = JUDGING, hide_short_help = true)]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule, help_heading = JUDGING, hide_short_help = true)]
     select: Vec<String>,
     /// Leave these rules out
-    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = JUDGING, hide_short_help = true)]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule, help_heading = JUDGING, hide_short_help = true)]
     ignore: Vec<String>,
 }
 
 impl RuleArgs {
     /// The choice of rules.
-    pub fn choice(&self) -> anyhow::Result<Choice> {
-        Choice::new(self.select.clone(), self.ignore.clone())
-            .map_err(|error| UsageError::error(error.to_string(), error.hint()))
+    pub fn choice(&self) -> Choice {
+        Choice { select: self.select.clone(), ignore: self.ignore.clone() }
+    }
+}
+
+/// A name that stands for rules.
+fn rule(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    match Choice::new(vec![name.to_owned()], Vec::new()) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(error) => {
+            let guess = did_you_mean(name, RULES.iter().flat_map(|rule| [rule.code, rule.name]));
+            Err(format!("{error}; {}", guess.unwrap_or_else(|| error.hint())))
+        }
     }
 }
 

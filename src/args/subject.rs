@@ -1,4 +1,4 @@
-//! What `check` is about: changes, and the texts about them, however they are given.
+//! What `check` and `explain` are about: changes, and the texts about them, however they are given.
 
 use std::{
     io::IsTerminal,
@@ -24,12 +24,15 @@ use super::{
 use crate::terminal::{UsageError, note};
 
 /// The heading of options about inputs.
-const INPUT: &str = "Input";
+pub const INPUT: &str = "Input";
 
 /// What of [`Made`] is let pass, or nothing of it.
-const SKIPPED: [&str; 4] = ["merges", "reverts", "fixups", "none"];
+pub const SKIPPED: [&str; 4] = ["merges", "reverts", "fixups", "none"];
 
-/// Options that say what is checked.
+/// The id of a text that was given none.
+pub const UNNAMED: &str = "stdin";
+
+/// Options that say what is looked at.
 #[derive(Debug, clap::Args)]
 pub struct SubjectArgs {
     /// Commits, as git names them: HEAD, or HEAD~3.. for all of a range; a file of samples (.jsonl) or of comments (as GitHub's API
@@ -67,10 +70,22 @@ pub struct SubjectArgs {
     /// What the text was written as [default: commit about a REV; the sample's own for samples; else review]
     #[arg(long, value_parser = Task::ALL.map(Task::name), help_heading = INPUT, hide_short_help = true)]
     task: Option<String>,
-    /// Commit messages that pass untested, since git made them: merges, reverts, fixups (with squash! and amend!); or none
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "merges,reverts,fixups", value_parser = SKIPPED,
-          help_heading = INPUT, hide_short_help = true)]
-    skip: Vec<String>,
+}
+
+/// What a verb wants a subject for.
+#[derive(Debug, Clone, Copy)]
+pub struct Purpose<'a> {
+    /// The verb's name, for hints that show a command.
+    pub verb: &'static str,
+    /// Which messages pass untested, of [`SKIPPED`].
+    pub skip: &'a [String],
+}
+
+impl Purpose<'_> {
+    /// Whether messages of this kind pass untested.
+    pub fn skips(self, made: Made) -> bool {
+        self.skip.iter().any(|name| name == made.name())
+    }
 }
 
 /// Samples with the tree that they are changes of.
@@ -88,8 +103,6 @@ pub struct Subject {
     pub groups: Vec<Group>,
     /// What of the input could not be read.
     pub unreadable: Vec<String>,
-    /// How many passed untested; each was told.
-    pub n_untested: usize,
 }
 
 impl Subject {
@@ -101,12 +114,11 @@ impl Subject {
     fn of(samples: Vec<Sample>, tree: Option<SharedTree>) -> Self {
         Subject { groups: vec![Group { tree, samples }], ..Subject::default() }
     }
+}
 
-    /// Notes something that passes untested.
-    pub fn passes(&mut self, text: &str) {
-        note(&format!("note: {text}: passes untested"));
-        self.n_untested += 1;
-    }
+/// Notes something that passes untested.
+pub fn passes(text: &str) {
+    note(&format!("note: {text}: passes untested"));
 }
 
 /// What a positional argument is.
@@ -131,16 +143,16 @@ impl What {
 }
 
 impl SubjectArgs {
-    /// What there is to check.
-    pub fn subject(&self) -> anyhow::Result<Subject> {
+    /// What there is to look at, but for what passes untested.
+    pub fn subject(&self, purpose: Purpose<'_>) -> anyhow::Result<Subject> {
         let mut subject = match (&self.commit, &self.input) {
-            (Some(revision), _) => self.of_commits(std::slice::from_ref(revision))?,
+            (Some(revision), _) => self.of_commits(std::slice::from_ref(revision), purpose)?,
             (_, Some(input)) => self.of_samples(input)?,
             _ if self.github_comments.is_some() || self.gitlab_discussions.is_some() => {
                 Subject::of(self.exported()?, self.repository.tree(None)?)
             }
-            _ if self.text.is_some() || self.message.is_some() => self.of_text()?,
-            _ => self.of_what()?,
+            _ if self.text.is_some() || self.message.is_some() => self.of_text(purpose)?,
+            _ => self.of_what(purpose)?,
         };
         if let Some(task) = self.task.as_deref().map(task_called).transpose()? {
             subject.groups.iter_mut().flat_map(|group| &mut group.samples).for_each(|sample| sample.task = task);
@@ -159,28 +171,22 @@ impl SubjectArgs {
         }
     }
 
-    /// Whether messages of this kind pass untested.
-    pub fn skips(&self, made: Made) -> bool {
-        self.skip.iter().any(|name| name == made.name())
-    }
-
     /// Where the repository is looked for, and the tree asked for.
     pub fn repository(&self) -> &RepositoryArgs {
         &self.repository
     }
 
     /// What the positional arguments name, each with its own text.
-    fn of_what(&self) -> anyhow::Result<Subject> {
+    fn of_what(&self, purpose: Purpose<'_>) -> anyhow::Result<Subject> {
         let mut all = Subject::default();
         for what in &self.what {
             let one = match What::of(what) {
                 What::File(file) => self.of_file(&file)?,
-                What::Range(range) => self.of_commits(&self.range(&range)?)?,
-                What::Revision(revision) => self.of_commits(&[revision])?,
+                What::Range(range) => self.of_commits(&self.range(&range)?, purpose)?,
+                What::Revision(revision) => self.of_commits(&[revision], purpose)?,
             };
             all.groups.extend(one.groups);
             all.unreadable.extend(one.unreadable);
-            all.n_untested += one.n_untested;
         }
         if self.diff.is_some() {
             return Err(UsageError::error(
@@ -189,11 +195,12 @@ impl SubjectArgs {
             ));
         }
         if self.what.is_empty() {
-            return Err(UsageError::error(
-                "nothing to check",
-                "name a commit (`veridiff check HEAD`), a file of samples or comments, or give a text about a diff: \
-                 `git diff | veridiff check -m TEXT`",
-            ));
+            let verb = purpose.verb;
+            let hint = format!(
+                "name a commit (`veridiff {verb} HEAD`), a file of samples or comments, or give a text about a diff: \
+                 `git diff | veridiff {verb} -m TEXT`"
+            );
+            return Err(UsageError::error(format!("nothing to {verb}"), hint));
         }
         Ok(all)
     }
@@ -209,16 +216,18 @@ impl SubjectArgs {
     }
 
     /// Commits and their messages.
-    fn of_commits(&self, revisions: &[String]) -> anyhow::Result<Subject> {
+    fn of_commits(&self, revisions: &[String], purpose: Purpose<'_>) -> anyhow::Result<Subject> {
         let mut subject = Subject::default();
+        // what each is that passes, told together
+        let mut passed: Vec<(&str, &str)> = Vec::new();
         for revision in revisions {
-            let commit = self.commit(revision)?;
+            let commit = self.commit(revision, purpose.verb)?;
             let is_merge = commit.parents.len() > 1;
             let made = if is_merge { Some(Made::Merge) } else { made(&commit.message) };
             let diff = commit.diff()?;
-            match made.filter(|made| self.skips(*made)) {
-                Some(made) => subject.passes(&format!("`{revision}` is {}", made.what())),
-                None if diff.trim().is_empty() => subject.passes(&format!("`{revision}` changes nothing")),
+            match made.filter(|made| purpose.skips(*made)) {
+                Some(made) => passed.push((revision.as_str(), made.what())),
+                None if diff.trim().is_empty() => passes(&format!("`{revision}` changes nothing")),
                 None => {
                     let sample = Sample { task: Task::Commit, ..Sample::new(revision, &diff, commit.message.trim()) };
                     let tree = self.repository.tree(Some(revision))?;
@@ -226,17 +235,30 @@ impl SubjectArgs {
                 }
             }
         }
+        match &passed[..] {
+            [] => {}
+            [(revision, what)] => {
+                note(&format!("note: `{revision}` is {what}: passes untested (--skip none tests it)"))
+            }
+            _ => {
+                let all = passed.iter().map(|(revision, what)| format!("`{revision}` is {what}"));
+                let all = all.collect::<Vec<_>>().join(", ");
+                note(&format!("note: {} commits pass untested (--skip none tests them): {all}", passed.len()));
+            }
+        }
         Ok(subject)
     }
 
-    fn commit(&self, revision: &str) -> anyhow::Result<Commit> {
+    fn commit(&self, revision: &str, verb: &str) -> anyhow::Result<Commit> {
         let found = Repository::discover(self.repository.dir()).and_then(|repository| repository.commit(revision));
         found.map_err(|error| {
             let is_positional = self.what.iter().any(|what| what == revision);
             match is_positional {
                 true if revision.contains(char::is_whitespace) => UsageError::error(
                     "a text needs the change that it is about",
-                    "`veridiff check HEAD -m TEXT` for a commit's, `git diff | veridiff check -m TEXT` for another",
+                    format!(
+                        "`veridiff {verb} HEAD -m TEXT` for a commit's, `git diff | veridiff {verb} -m TEXT` for another"
+                    ),
                 ),
                 true if Path::new(revision).extension().is_some() => UsageError::error(
                     format!("there is no file `{revision}`, and no commit of that name"),
@@ -290,21 +312,22 @@ impl SubjectArgs {
     }
 
     /// One text about one change.
-    fn of_text(&self) -> anyhow::Result<Subject> {
+    fn of_text(&self, purpose: Purpose<'_>) -> anyhow::Result<Subject> {
         let mut tree = None;
         let (notes, sample) = match &self.what[..] {
-            [] => self.diff_and_text(self.diff.as_deref())?,
+            [] => self.diff_and_text(self.diff.as_deref(), purpose.verb)?,
             [what] => match What::of(what) {
-                What::File(file) => self.diff_and_text(Some(&file))?,
+                What::File(file) => self.diff_and_text(Some(&file), purpose.verb)?,
                 What::Revision(revision) => {
-                    let diff = self.commit(&revision)?.diff()?;
+                    let diff = self.commit(&revision, purpose.verb)?.diff()?;
                     let text = self.text_alone()?;
                     tree = self.repository.tree(Some(&revision))?;
                     (Vec::new(), Sample { task: Task::Commit, ..Sample::new(&revision, &diff, &text) })
                 }
                 What::Range(range) => {
                     let hint = format!(
-                        "name one commit, or give the range's diff: `git diff {range} | veridiff check -m TEXT`"
+                        "name one commit, or give the range's diff: `git diff {range} | veridiff {} -m TEXT`",
+                        purpose.verb
                     );
                     return Err(UsageError::error(format!("`{range}` is a range, and there is one text"), hint));
                 }
@@ -316,15 +339,14 @@ impl SubjectArgs {
         if text.is_empty() {
             return Err(UsageError::error(
                 "the text is blank",
-                "with `--text -` and no --diff, the text stands behind the diff: `(git diff; cat MESSAGE) | veridiff check --text -`",
+                "with `--text -` and no --diff, the text stands behind the diff, as `(git diff; cat MESSAGE)` prints them",
             ));
         }
         if self.task.as_deref().unwrap_or(sample.task.name()) == Task::Commit.name()
-            && let Some(made) = made(&text).filter(|made| self.skips(*made))
+            && let Some(made) = made(&text).filter(|made| purpose.skips(*made))
         {
-            let mut subject = Subject::default();
-            subject.passes(&format!("the message is that of {}", made.what()));
-            return Ok(subject);
+            passes(&format!("the message is that of {}", made.what()));
+            return Ok(Subject::default());
         }
         let tree = tree.map_or_else(|| self.repository.tree(None), |tree| Ok(Some(tree)))?;
         Ok(Subject::of(vec![Sample { text, ..sample }], tree))
@@ -340,7 +362,7 @@ impl SubjectArgs {
     }
 
     /// A change from a file, else from stdin, and the text, with what there is to tell of the change.
-    fn diff_and_text(&self, diff: Option<&Path>) -> anyhow::Result<(Vec<String>, Sample)> {
+    fn diff_and_text(&self, diff: Option<&Path>, verb: &str) -> anyhow::Result<(Vec<String>, Sample)> {
         let stdin = Path::new("-");
         let is_text_stdin = self.text.as_deref().is_some_and(is_stdin);
         let (change, text) = match diff {
@@ -350,11 +372,11 @@ impl SubjectArgs {
                 (change_in(diff, &text)?, text)
             }
             None if std::io::stdin().is_terminal() => {
-                return Err(UsageError::error(
-                    "no change on stdin",
-                    "pipe a diff in, as in `git diff | veridiff check -m TEXT`, name a commit (`veridiff check HEAD -m TEXT`), or \
-                     give --diff FILE",
-                ));
+                let hint = format!(
+                    "pipe a diff in, as in `git diff | veridiff {verb} -m TEXT`, name a commit (`veridiff {verb} HEAD -m TEXT`), \
+                     or give --diff FILE"
+                );
+                return Err(UsageError::error("no change on stdin", hint));
             }
             None if is_text_stdin => change_and_text_in(stdin)?,
             None => {
@@ -363,7 +385,7 @@ impl SubjectArgs {
             }
         };
         let notes = change.notes.iter().map(ToString::to_string).collect();
-        Ok((notes, Sample::new("stdin", &change.diff, &text)))
+        Ok((notes, Sample::new(UNNAMED, &change.diff, &text)))
     }
 }
 
@@ -377,7 +399,11 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
 }
 
 fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
-    of_platform(github_comments(&read(file)?))
+    let comments = of_platform(github_comments(&read(file)?))?;
+    if comments.is_empty() {
+        note(&format!("note: `{}` holds no comment on a line of a diff, so there is nothing to check", file.display()));
+    }
+    Ok(comments)
 }
 
 /// Comments with what was left out told.

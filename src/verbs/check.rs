@@ -9,20 +9,15 @@ use super::{Exit, hook};
 use crate::{
     args::{
         JUDGING, OUTPUT,
-        change::detector_called,
+        change::{NO_DETECTOR, detector_called, open_gate},
         rules::{FailOn, RuleArgs},
         scoring::{ModelArgs, SettingArgs},
-        subject::{Group, Subject, SubjectArgs},
+        subject::{Group, INPUT, Purpose, SKIPPED, Subject, SubjectArgs},
     },
     progress,
     terminal::{note, print},
 };
-use veridiff_core::{
-    finding::Finding,
-    gate::{Gate, GateOptions},
-    settings::Settings,
-    verdict::Verdict,
-};
+use veridiff_core::{finding::Finding, gate::GateOptions, settings::Settings, verdict::Verdict};
 use veridiff_detector::Detector;
 use veridiff_report::findings::{github, html_page, page, rdjson_lines, sarif, summary};
 use veridiff_table::files;
@@ -69,6 +64,10 @@ enum Hook {
 pub struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
+    /// Commit messages that pass untested, since git made them: merges, reverts, fixups (with squash! and amend!); or none
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "merges,reverts,fixups", value_parser = SKIPPED,
+          help_heading = INPUT, hide_short_help = true)]
+    skip: Vec<String>,
     /// A detector: a file that `fit` wrote, one that ships with the program, or `none` to ask the change alone, which needs no model
     /// [default: the shipped one for the task; none with --hook]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
@@ -116,9 +115,10 @@ pub fn shown(verb: clap::Command) -> clap::Command {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let purpose = Purpose { verb: "check", skip: &args.skip };
     let subject = match args.hook {
-        Some(Hook::CommitMsg) => hook::subject(&args.subject)?,
-        None => args.subject.subject()?,
+        Some(Hook::CommitMsg) => hook::subject(&args.subject, purpose)?,
+        None => args.subject.subject(purpose)?,
     };
     for problem in &subject.unreadable {
         note(&format!("warning: {problem}"));
@@ -200,7 +200,7 @@ impl Args {
     /// The detector that was asked for; `None` where the change alone is asked.
     fn detector(&self) -> anyhow::Result<Option<DetectorChoice>> {
         match self.detector.as_deref() {
-            Some("none") => Ok(None),
+            Some(NO_DETECTOR) => Ok(None),
             None if self.hook.is_some() => Ok(None),
             None => Ok(Some(DetectorChoice::Shipped)),
             Some(name) => Ok(Some(DetectorChoice::Given(Box::new(detector_called(name)?)))),
@@ -214,7 +214,7 @@ impl Args {
         mut done: impl FnMut(usize, Finding) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let n = subject.samples().count();
-        let (rules, detector) = (self.rules.choice()?, self.detector()?);
+        let (rules, detector) = (self.rules.choice(), self.detector()?);
         if n == 0 {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl Args {
             settings,
             models: self.model.options()?,
         };
-        let mut gate = progress::waiting("loading", || Gate::open(options))?;
+        let mut gate = progress::waiting("loading", || open_gate(options))?;
         for difference in gate.notes() {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }

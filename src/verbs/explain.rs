@@ -1,41 +1,43 @@
 //! `veridiff explain`: one diff and one text, token by token.
 
 use std::{
-    ops::{ControlFlow, Range},
+    ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::Exit;
 use crate::{
     args::{
-        change::{change_in, commit, detector_called, is_stdin, read, samples_of},
-        choice,
-        repository::RepositoryArgs,
+        JUDGING, OUTPUT,
+        change::{NO_DETECTOR, detector_called},
         scoring::{ModelArgs, SettingArgs},
+        subject::{Group, INPUT, Purpose, Subject, SubjectArgs, UNNAMED},
     },
+    progress::waiting,
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
+    case::Case,
     families::catalogue::{CATALOGUE, FeatureSet},
+    focus::Focused,
     gate::SharedTree,
     run::{
         source::ColumnSource,
         sources::{PlainFeatures, ScorerSource},
     },
-    scorer::Scorer,
+    scorer::{Scorer, Workspace},
     settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
+use veridiff_engine::plan::Limits;
 use veridiff_facts::change::Tree;
 use veridiff_report::explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page};
 use veridiff_table::{Table, files};
-use veridiff_text::{
-    chain::one_line,
-    sample::{Sample, Task},
-};
+use veridiff_text::sample::{Sample, Task};
 
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
@@ -43,63 +45,55 @@ const DEFAULT_WIDTH: usize = 100;
 /// What `explain` is like in use.
 const EXAMPLES: &str = "\
 Examples:
-  veridiff explain --commit HEAD --html page.html
+  veridiff explain HEAD --html page.html                     # a commit and its message
+  veridiff explain HEAD -m 'Adds a retry to `fetch`.'        # a sentence about a commit
+  git diff | veridiff explain -m 'Adds a retry to `fetch`.'
   veridiff explain --diff fetch.diff --text comment.txt --phrase 'never closed'
-  veridiff explain --input samples.jsonl --id a --detector review";
+  veridiff explain samples.jsonl --id a --detector review";
 
 /// Arguments of `veridiff explain`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The change: a file with a unified diff or one hunk; `-` reads stdin
-    #[arg(long, value_name = "FILE", requires = "text", conflicts_with_all = ["input", "commit"])]
-    diff: Option<PathBuf>,
-    /// The text about it: a file; `-` reads stdin
-    #[arg(long, value_name = "FILE", requires = "diff")]
-    text: Option<PathBuf>,
-    /// A commit of the repository here: its diff and its message
-    #[arg(long, value_name = "REV", conflicts_with = "input")]
-    commit: Option<String>,
-    /// Samples, one JSON object a line; `-` reads stdin
-    #[arg(long, value_name = "FILE", requires = "id")]
-    input: Option<PathBuf>,
-    /// Which of them
-    #[arg(long, requires = "input")]
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Which text, where there are several: the id of its sample or comment, or a commit
+    #[arg(long, help_heading = INPUT)]
     id: Option<String>,
-    /// What the text was written as [default: review; commit with --commit; the sample's own with --input]
-    #[arg(long, value_parser = choice::<Task>(Task::NAMES))]
-    task: Option<Task>,
     /// Show what this token of the text rests on, counted from 1; N-M for several
-    #[arg(long, value_name = "N", conflicts_with = "phrase")]
+    #[arg(long, value_name = "N", conflicts_with = "phrase", help_heading = OUTPUT, hide_short_help = true)]
     token: Option<TokenRange>,
     /// Show what these words of the text rest on, where they first occur
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "WORDS", help_heading = OUTPUT)]
     phrase: Option<String>,
     /// A detector, a file that `fit` wrote or one that ships with the program, or `none` for the facts alone [default: the shipped one
     /// for the task, unless --model names another model]
-    #[arg(long, value_name = "FILE|NAME")]
+    #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
     detector: Option<String>,
-    #[command(flatten)]
-    repository: RepositoryArgs,
     /// In the terminal, show what the model read too: surprise and attribution of every token, and the features; slower
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     full: bool,
     /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     table: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     settings: SettingArgs,
     /// Write one self-contained page for the browser
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     html: Option<PathBuf>,
     /// Print everything as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     json: bool,
     /// Columns of the page for the terminal [default: the terminal's, else 100]
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", help_heading = OUTPUT, hide_short_help = true)]
     width: Option<usize>,
+}
+
+/// The verb whose short help leaves out where a model runs and what only papers choose.
+pub fn shown(verb: clap::Command) -> clap::Command {
+    ["device", "dtype", "preset"].into_iter().fold(verb, |verb, id| verb.mut_arg(id, |arg| arg.hide_short_help(true)))
 }
 
 /// Tokens of the text as a person counts them.
@@ -126,29 +120,25 @@ impl FromStr for TokenRange {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    let mut sample = args.sample()?;
-    if let Some(task) = args.task {
-        sample.task = task;
-    }
+    let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector(sample.task)?;
     let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(args.features()?)? };
-    let tree = args.repository.tree(args.commit.as_deref())?;
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let models = args.model.options()?;
     let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
     drop(models);
     // the first is explained; the others give the features that a detector needs of them
-    let first = scorers.remove(0).scorer()?;
-    let mut explanation = explain(&first, &sample, &settings, tree.as_ref())?;
+    let first = waiting("loading", || scorers.remove(0).scorer())?;
+    let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
+    let mut explanation = waiting(what, || explain(&first, &sample, &settings, tree.as_ref()))?;
     drop(first);
     for mut other in scorers {
-        let provenance = other.provenance();
-        other.columns(&[&sample], &settings, &mut |_, columns| {
-            explanation.add_scorer(&columns, provenance.clone());
-            ControlFlow::Continue(())
-        })?;
+        let scorer = other.scorer()?;
+        let read = waiting(&format!("reading with {}", scorer.name), || read(&scorer, &sample, &settings));
+        let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
+        explanation.add_scorer(&columns, scorer.provenance().clone());
     }
     if let (Some(table), Some(path)) = (&table, &args.table) {
         let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
@@ -198,12 +188,18 @@ fn explain(
     tree: Option<&SharedTree>,
 ) -> anyhow::Result<Explanation> {
     scorer.prepare(settings);
-    let measurement = scorer.measure(&sample.diff, &sample.text, sample.task, settings)?;
+    let read = read(scorer, sample, settings)?;
     let mut provenance = settings.provenance();
     provenance.extend(scorer.provenance().clone());
     provenance.extend(PlainFeatures(FeatureSet::plain()).provenance());
     let tree = tree.map(|SharedTree(tree)| tree.as_ref() as &dyn Tree);
-    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &measurement, tree))
+    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &read, tree))
+}
+
+/// What a model makes of a sample, as in `check`.
+fn read(scorer: &Scorer, sample: &Sample, settings: &Settings) -> veridiff_core::Result<Focused> {
+    let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+    Focused::measure(scorer, &mut Workspace::new(limits), &Arc::new(Case::of_sample(sample)?), settings)
 }
 
 /// Adds a detector's verdict; one that uses nothing of this scorer is refused, one that needs more is noted.
@@ -254,7 +250,7 @@ fn screen(width: Option<usize>) -> Screen {
 impl Args {
     fn detector(&self, task: Task) -> anyhow::Result<Asked> {
         Ok(match self.detector.as_deref() {
-            Some("none") => Asked::Nobody,
+            Some(NO_DETECTOR) => Asked::Nobody,
             Some(name) => Asked::Named(detector_called(name)?),
             None if self.model.model.is_empty() => Asked::Shipped(shipped::default_for(task)),
             None => Asked::Nobody,
@@ -272,26 +268,43 @@ impl Args {
         Ok(FeatureSet::parse(&["uncertainty"])?)
     }
 
-    fn sample(&self) -> anyhow::Result<Sample> {
-        match (&self.diff, &self.text, &self.commit, &self.input) {
-            (Some(diff), Some(text), ..) => {
-                if is_stdin(diff) && is_stdin(text) {
-                    bail!("--diff and --text cannot both read stdin");
-                }
-                let text = read(text)?;
-                let change = change_in(diff, &text)?;
-                for told in &change.notes {
-                    note(&format!("note: {told}"));
-                }
-                Ok(Sample::new("", &change.diff, text.trim_end_matches('\n')))
+    /// The text that is explained, its change, and the tree around that.
+    fn sample(&self) -> anyhow::Result<(Sample, Option<SharedTree>)> {
+        let Subject { groups, unreadable, .. } = self.subject.subject(Purpose { verb: "explain", skip: &[] })?;
+        let all = groups
+            .into_iter()
+            .flat_map(|Group { tree, samples }| samples.into_iter().map(move |sample| (sample, tree.clone())));
+        let mut all: Vec<(Sample, Option<SharedTree>)> = all.collect();
+        let n = all.len();
+        let place = match &self.id {
+            Some(id) => all.iter().position(|(sample, _)| sample.id == *id).ok_or_else(|| {
+                let hint = match unreadable.first() {
+                    None => format!("ids are compared letter by letter; there {}", ids(&all)),
+                    Some(first) => {
+                        format!("{} of the lines cannot be read, the first: {first}", unreadable.len())
+                    }
+                };
+                UsageError::error(format!("no text `{id}` among the {n} there are"), hint)
+            })?,
+            None if n == 1 => 0,
+            None if n == 0 => {
+                return Err(UsageError::error(
+                    "nothing to explain",
+                    "name a commit with changes, or a file with a text",
+                ));
             }
-            (_, _, Some(revision), _) => commit(self.repository.dir(), revision),
-            (.., Some(input)) => find(input, self.id.as_deref().unwrap_or_default()),
-            _ => Err(UsageError::error(
-                "nothing to explain",
-                "give --diff FILE with --text FILE, --input FILE with --id ID, or --commit REV",
-            )),
+            None => {
+                return Err(UsageError::error(
+                    format!("there are {n} texts, and one is explained"),
+                    format!("say which by --id; there {}", ids(&all)),
+                ));
+            }
+        };
+        let (mut sample, tree) = all.swap_remove(place);
+        if sample.id == UNNAMED {
+            sample.id.clear();
         }
+        Ok((sample, tree))
     }
 
     /// The tokens that `--token` or `--phrase` choose.
@@ -313,17 +326,10 @@ impl Args {
     }
 }
 
-fn find(input: &Path, id: &str) -> anyhow::Result<Sample> {
-    let read = samples_of(input)?;
-    let n = read.samples.len();
-    let hint = match read.unreadable.first() {
-        None => "ids are compared letter by letter".to_owned(),
-        Some(first) => {
-            format!("{} of its lines cannot be read, the first: {}", read.unreadable.len(), one_line(first))
-        }
-    };
-    read.into_samples()
-        .into_iter()
-        .find(|sample| sample.id == id)
-        .ok_or_else(|| UsageError::error(format!("no sample `{id}` among the {n} of `{}`", input.display()), hint))
+/// The first ids of texts, in words.
+fn ids(all: &[(Sample, Option<SharedTree>)]) -> String {
+    const MOST: usize = 8;
+    let names: Vec<String> = all.iter().take(MOST).map(|(sample, _)| format!("`{}`", sample.id)).collect();
+    let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
+    format!("{} {}{more}", if all.len() == 1 { "is" } else { "are" }, names.join(", "))
 }

@@ -10,7 +10,7 @@ use super::Exit;
 use crate::{
     args::{
         change::{read, without_comments},
-        subject::{Group, Subject, SubjectArgs},
+        subject::{Group, Purpose, Subject, SubjectArgs, passes},
     },
     terminal::{UsageError, note},
 };
@@ -26,13 +26,13 @@ use veridiff_text::{
 const ID: &str = "message";
 
 /// The message and what is staged; nothing where there is nothing to compare.
-pub fn subject(args: &SubjectArgs) -> anyhow::Result<Subject> {
+pub fn subject(args: &SubjectArgs, purpose: Purpose<'_>) -> anyhow::Result<Subject> {
     let message = without_comments(&read(args.only_file()?)?);
     let mut subject = Subject::default();
     let is_merge = git(&["rev-parse", "--quiet", "--verify", "MERGE_HEAD"])?.is_some();
     let made = if is_merge { Some(Made::Merge) } else { made(&message) };
-    if let Some(made) = made.filter(|made| args.skips(*made)) {
-        subject.passes(&format!("the message is that of {}", made.what()));
+    if let Some(made) = made.filter(|made| purpose.skips(*made)) {
+        passes(&format!("the message is that of {}", made.what()));
         return Ok(subject);
     }
     let staged = git(&["diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "-U3"])?;

@@ -72,7 +72,7 @@ Examples:
   veridiff demo                                            # see what it does
   veridiff check HEAD                                      # is the message true to the commit?
   git diff | veridiff check -m 'Adds a retry to `fetch`.'
-  veridiff explain --commit HEAD --html page.html
+  veridiff explain HEAD --html page.html
   veridiff doctor                                          # what works on this machine?
 
 Exit status: 0 done, 1 `check` objects to a text, 2 nothing ran, 3 some rows or checks failed, 130 stopped by Ctrl-C.";
@@ -115,7 +115,7 @@ enum Command {
 
 /// The program's arguments as they are shown and parsed.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommand("check", check::shown)
+    Cli::command().mut_subcommand("check", check::shown).mut_subcommand("explain", explain::shown)
 }
 
 /// The arguments that were given, over the defaults of a `veridiff.toml`.

@@ -349,17 +349,25 @@ fn what_explain_needs_is_said() {
         all.extend(args.split_whitespace());
         desk.run(&all).refused(says);
     };
-    refused("", &["nothing to explain", "hint: give --diff"]);
-    refused("--diff d.diff", &["--text <FILE>"]);
+    refused("", &["nothing to explain", "hint: name a commit (`veridiff explain HEAD`)"]);
+    refused("--diff d.diff", &["there is no text about the change", "hint: "]);
     refused("--diff none --text t.txt", &["cannot read `none`", "hint: check the path"]);
     refused("--diff - --text -", &["cannot both read stdin"]);
     refused("--diff prose.diff --text t.txt", &["no diff", "hint: "]);
     refused("--diff empty --text t.txt", &["empty", "hint: "]);
     refused("--diff d.diff --text empty", &["text", "hint: "]);
     refused("--diff d.diff --text t.txt --task poem", &["[possible values: review, commit]"]);
-    refused("--input in.jsonl --id b", &["no sample `b` among the 1", "1 of its lines cannot be read", "line 2"]);
+    refused("--input in.jsonl --id b", &["no text `b` among the 1", "1 of the lines cannot be read", "line 2"]);
     refused("--commit HEAD", &["git"]);
-    refused("--diff d.diff --text t.txt --max-tokens 10", &["limit of 10", "hint: raise --max-tokens"]);
+    refused("HEAD", &["there is no git repository", "hint: "]);
+    desk.write("two.jsonl", sample("a", DIFF, "t") + &sample("b", DIFF, "u"));
+    refused("two.jsonl", &["there are 2 texts, and one is explained", "hint: say which by --id; there are `a`, `b`"]);
+    desk.write("none.json", "[]");
+    refused("none.json", &["holds no comment on a line of a diff", "nothing to explain"]);
+    refused(
+        "--diff d.diff --text t.txt --max-tokens 10",
+        &["limit of 10", "hint: the text is never cut: give it in parts", "--detector none"],
+    );
 }
 
 #[test]

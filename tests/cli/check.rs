@@ -230,6 +230,28 @@ fn a_detector_can_use_features_of_several_scorers() {
 }
 
 #[test]
+fn slips_get_a_guess() {
+    let desk = Desk::new();
+    desk.write("d.diff", "@@ -1 +1 @@\n-a\n+b\n");
+    desk.run(&["check", "d.diff", "-m", "adds b", "--detector", "reviw"])
+        .refused(&["neither a shipped detector (review, commit)", "hint: did you mean `review`?"]);
+    let diff = desk.text("d.diff");
+    desk.run_with_stdin(&["check", "-"], &diff)
+        .refused(&["`-` is a diff, where samples are read", "veridiff check -m TEXT"]);
+    desk.run(&["check", "d.diff", "-m", "adds b", "--ignore", "VD03"]).refused_by_usage(&["did you mean `VD003`?"]);
+    desk.run(&["check", "d.diff", "-m", "adds b", "--threads", "0"]).refused_by_usage(&["at least one is needed"]);
+}
+
+#[test]
+fn an_export_without_comments_has_nothing_to_check() {
+    let desk = Desk::new();
+    desk.write("e.json", "[]");
+    let run = desk.run_line("check e.json --detector none");
+    run.ends(0, &["`e.json` holds no comment on a line of a diff, so there is nothing to check"]);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
 fn explain_has_the_features_of_several_scorers() {
     let (desk, models) = desk_with_two_scorers();
     let explain = |models: &str| {

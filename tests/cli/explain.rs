@@ -60,6 +60,59 @@ fn samples_come_from_stdin_too() {
     assert_eq!((&page["id"], &page["lines"][0]["text"]), (&Value::Null, &"+b".into()));
 }
 
+#[test]
+fn a_text_is_named_as_in_check() {
+    let desk = desk();
+    let model = fixture("llama_tied");
+    let explained = |args: &[&str]| json(&desk.run(&[&["explain", "--model", &model, "--json"], args].concat()));
+    let by_option = explained(&["--input", "in.jsonl", "--id", "add-tag-b"]);
+    let timeless = |mut page: Value| {
+        page["timing_ms"] = Value::Null;
+        page
+    };
+    assert_eq!(timeless(explained(&["in.jsonl", "--id", "add-tag-b"])), timeless(by_option));
+    // the one text that a file holds needs no name
+    desk.write("one.jsonl", super::sample("only", "@@ -1 +1 @@\n-a\n+b\n", "adds b"));
+    assert_eq!(explained(&["one.jsonl"])["id"], "only");
+    desk.write("d.diff", "@@ -1 +1 @@\n-a\n+b\n");
+    let inline = explained(&["d.diff", "-m", "adds b"]);
+    assert_eq!((&inline["id"], &inline["sample"]["task"]), (&Value::Null, &"review".into()));
+    let piped = ["explain", "--model", &model, "--json", "-m", "adds b"];
+    assert_eq!(timeless(json(&desk.run_with_stdin(&piped, "@@ -1 +1 @@\n-a\n+b\n"))), timeless(inline));
+}
+
+#[test]
+fn of_a_long_change_the_hunks_that_the_text_names_are_read() {
+    let desk = Desk::new();
+    let model = fixture("llama_tied");
+    let hunk = |n: usize| format!("@@ -{0},2 +{0},2 @@\n-old_value_{n} = {n}\n+new_value_{n} = {n}\n kept\n", n * 50);
+    desk.write("long.diff", format!("--- a/x.py\n+++ b/x.py\n{}", (1..40).map(hunk).collect::<String>()));
+    let run = |more: &[&str]| {
+        let args = ["explain", "long.diff", "-m", "`new_value_30` is 31.", "--model", &model, "--max-tokens", "600"];
+        desk.run(&[&args, more].concat())
+    };
+    let page = json(&run(&["--json"]));
+    let lines = page["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2 + 39 * 4, "all of them are there");
+    let line = |text: &str| lines.iter().position(|line| line["text"] == text).unwrap();
+    let (named, other) = (line("+new_value_30 = 30"), line("+new_value_3 = 3"));
+    assert!(lines[named]["byte_start"].is_u64() && lines[other]["byte_start"].is_null());
+    let read = |line: &Value| {
+        let (start, end) = (line["byte_start"].as_u64().unwrap() as usize, line["byte_end"].as_u64().unwrap() as usize);
+        page["input"].as_str().unwrap()[start..end].to_owned()
+    };
+    assert_eq!(read(&lines[named]), "+new_value_30 = 30");
+    let mut of_tokens = page["tokens"].as_array().unwrap().iter().filter(|token| token["diff_line"] == named as u64);
+    assert!(
+        of_tokens.any(|token| token["text"].as_str().unwrap().contains("30")),
+        "tokens know the whole diff's lines"
+    );
+    assert!(page["notes"][0].as_str().unwrap().contains("hunks, chosen by the text: x.py:1500"), "{}", page["notes"]);
+    let told = run(&[]).ends(0, &[]).stdout.clone();
+    assert!(told.contains("+new_value_30 = 30") && !told.contains("+new_value_3 = 3\n"), "{told}");
+    assert!(told.contains("lines that the model did not read"), "{told}");
+}
+
 /// What the features add to a verdict makes its probability, by the detector's calibration.
 fn adds_up(page: &Value, detector: &Value) {
     let number = |value: &Value| value.as_f64().unwrap();

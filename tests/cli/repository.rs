@@ -137,7 +137,7 @@ fn the_change_of_a_commit_is_what_git_shows() {
     assert!(by_hand.contains("+    total = len(rows)") && by_hand.contains("index "), "{by_hand}");
     // `explain` looks for the repository where it runs
     let mut command = desk.command();
-    command.current_dir(desk.path("tree")).args(["explain", "--model", &model, "--json", "--commit", "HEAD"]);
+    command.current_dir(desk.path("tree")).args(["explain", "--model", &model, "--json", "HEAD"]);
     let page: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     let tokens = page["tokens"].as_array().unwrap().iter();
     let text: String = tokens.filter(|t| t["segment"] != "response").map(|t| t["text"].as_str().unwrap()).collect();
@@ -152,6 +152,9 @@ fn what_the_repository_does_not_have_is_refused_with_a_hint() {
     check(&desk, "--commit nope --repo tree").refused(&["the repository has no revision `nope`", "hint: `git log"]);
     check(&desk, "--commit HEAD~1..HEAD --repo tree").refused(&["is a range", "hint: "]);
     check(&desk, "nope --repo tree").refused(&["the repository has no revision `nope`", "hint: `git log"]);
+    check(&desk, "HEAD~9 --repo tree")
+        .refused(&["there is no `HEAD~9`: `HEAD` has 1 commit before it", "hint: the first commit is `HEAD~1`"]);
+    check(&desk, "HEAD~9.. --repo tree").refused(&["there is no `HEAD~9`", "hint: "]);
     check(&desk, "nope.jsonl --repo tree").refused(&["there is no file `nope.jsonl`", "hint: check the path"]);
     check(&desk, "nope..HEAD --repo tree").refused(&["the repository has no revision `nope`"]);
     check(&desk, "HEAD~1...HEAD --repo tree").refused(&["is not a range of commits", "hint: write two revisions"]);

@@ -8,7 +8,7 @@ use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
     families::attribution::Aggregates,
     finding::FactsFinding,
-    measurement::Measurement,
+    focus::Focused,
     settings::Settings,
     tokens::{Encoding, Segment},
 };
@@ -38,7 +38,7 @@ pub struct Explanation {
     pub n_prompt_tokens: usize,
     /// T, the number of tokens of the text that is explained.
     pub n_response_tokens: usize,
-    /// Diff tokens dropped to fit the token budget.
+    /// Diff tokens dropped to fit the token budget, of the hunks that were read if not all were; the notes say which.
     pub n_cut_tokens: usize,
     /// How prompt and text meet: `clean` or `merged`.
     pub boundary: String,
@@ -50,6 +50,9 @@ pub struct Explanation {
     /// What that rests on.
     #[serde(skip)]
     pub(super) judgement: Option<Judgement>,
+    /// Whether the model did not see all that the text may speak of: then no detector decides.
+    #[serde(skip)]
+    pub(super) is_partial: bool,
     /// The ids of all N + T tokens, in order.
     pub token_ids: Vec<u32>,
     /// The same tokens with their place and kind.
@@ -288,25 +291,27 @@ pub struct Timing {
 }
 
 impl Explanation {
-    /// Gathers a measurement of `sample` under `settings`; `provenance` is theirs and the scorer's, `tree` is what lies around the
+    /// Gathers what a model read of `sample` under `settings`; `provenance` is theirs and the scorer's, `tree` is what lies around the
     /// change, if that is known. A blank id is none.
     pub fn new(
         sample: &Sample,
         scorer: &str,
         settings: &Settings,
         provenance: BTreeMap<String, String>,
-        m: &Measurement,
+        read: &Focused,
         tree: Option<&dyn Tree>,
     ) -> Self {
+        let m = &read.measurement;
         let e = &m.encoding;
-        let judgement = m.case.judgement_with(tree);
+        let judgement = read.case.judgement_with(tree);
+        let reach = read.reach();
         let tokens = (0..e.ids.len()).map(|i| Token {
             text: e.token_text(i).to_owned(),
             byte_start: e.spans[i].start,
             byte_end: e.spans[i].end,
             segment: e.segments[i].into(),
             changed: e.changed[i],
-            diff_line: e.diff_lines[i],
+            diff_line: e.diff_lines[i].map(|line| read.line(line)),
         });
         let attribution = m.matrix.as_ref().map(|matrix| {
             (0..e.ids.len()).map(|i| matrix.columns.iter().map(|column| column.get(i).copied()).collect()).collect()
@@ -328,11 +333,12 @@ impl Explanation {
             n_cut_tokens: e.n_cut,
             boundary: e.boundary.name().to_owned(),
             input: e.text.clone(),
-            facts: Some(FactsFinding::new(&m.case, &judgement)),
+            facts: Some(FactsFinding::new(&read.case, &judgement)),
             judgement: Some(judgement),
+            is_partial: reach.is_partial,
             token_ids: e.ids.clone(),
             tokens: tokens.collect(),
-            lines: lines(m),
+            lines: lines(read),
             step: TokenScores {
                 logprob: m.scores.logprob.clone(),
                 logit: m.scores.logit.clone(),
@@ -345,10 +351,10 @@ impl Explanation {
             aggregates: Aggregates::of(m).map(AggregatesJson::from),
             sources: None,
             chosen: None,
-            features: of_sample(sample, scorer, settings, m),
+            features: of_sample(sample, scorer, settings, read),
             reference: None,
             verdict: None,
-            notes: notes(e),
+            notes: notes(e, reach.note),
             timing_ms: Timing { total: m.elapsed.as_secs_f64() * 1e3 },
         };
         let counted: Vec<usize> = (0..e.n_response()).filter(|&t| m.counted[t]).collect();
@@ -396,21 +402,22 @@ impl Explanation {
 }
 
 /// The diff's lines with what the model read of them.
-fn lines(m: &Measurement) -> Vec<DiffLine> {
+fn lines(read: &Focused) -> Vec<DiffLine> {
+    let (m, whole) = (&read.measurement, read.case.diff());
     let e = &m.encoding;
     // a template may take the lines apart: the tokens then say where their line is
     let is_whole = e.text.get(e.diff.clone()).is_some_and(|diff| m.case.diff().text().starts_with(diff));
-    let mut read: Vec<Option<Range<usize>>> = vec![None; m.case.diff().lines().len()];
+    let mut spans: Vec<Option<Range<usize>>> = vec![None; whole.lines().len()];
     if is_whole {
-        for (line, read) in m.case.diff().lines().iter().zip(&mut read) {
+        for (index, line) in m.case.diff().lines().iter().enumerate() {
             let (start, end) = (e.diff.start + line.span.start, e.diff.start + line.span.end);
             let is_cut = start > e.diff.end || (start == e.diff.end && e.n_cut > 0);
-            *read = (!is_cut).then(|| start..end.min(e.diff.end));
+            spans[read.line(index)] = (!is_cut).then(|| start..end.min(e.diff.end));
         }
     } else {
         for (span, line) in e.spans.iter().zip(&e.diff_lines) {
-            if let Some(read) = line.and_then(|line| read.get_mut(line)) {
-                let known = read.get_or_insert_with(|| span.clone());
+            if let Some(of_line) = line.and_then(|line| spans.get_mut(read.line(line))) {
+                let known = of_line.get_or_insert_with(|| span.clone());
                 *known = known.start.min(span.start)..known.end.max(span.end);
             }
         }
@@ -419,20 +426,18 @@ fn lines(m: &Measurement) -> Vec<DiffLine> {
         kind: line.kind.into(),
         old: line.old,
         new: line.new,
-        file: line.file.and_then(|file| m.case.diff().files().get(file).cloned()),
-        text: m.case.diff().line_text(index).to_owned(),
-        byte_start: read[index].as_ref().map(|span| span.start),
-        byte_end: read[index].as_ref().map(|span| span.end),
+        file: line.file.and_then(|file| whole.files().get(file).cloned()),
+        text: whole.line_text(index).to_owned(),
+        byte_start: spans[index].as_ref().map(|span| span.start),
+        byte_end: spans[index].as_ref().map(|span| span.end),
         share: None,
     };
-    m.case.diff().lines().iter().enumerate().map(line).collect()
+    whole.lines().iter().enumerate().map(line).collect()
 }
 
-fn notes(e: &Encoding) -> Vec<String> {
-    let mut notes = Vec::new();
-    if e.n_cut > 0 {
-        notes.push(format!("{} tokens of the diff were cut to fit; the model did not see them", e.n_cut));
-    }
+/// What a reader should know, `of_reach` first.
+fn notes(e: &Encoding, of_reach: Option<String>) -> Vec<String> {
+    let mut notes = Vec::from_iter(of_reach);
     if e.n_lost_bytes > 0 {
         notes.push(format!(
             "{} bytes cannot be spelt with the model's vocabulary, so it did not see them",

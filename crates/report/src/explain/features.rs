@@ -12,7 +12,7 @@ use veridiff_core::{
         catalogue::FeatureSet,
         reference::{BLEU4, bleu::Bleu},
     },
-    measurement::Measurement,
+    focus::Focused,
     settings::Settings,
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
@@ -70,9 +70,9 @@ pub struct DetectorVerdict {
 }
 
 /// Every feature of the registry: what the scorer measured, BLEU-4 if there is a reference, and the rest without a value.
-pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, m: &Measurement) -> Vec<FeatureValue> {
-    let values = settings.features.values(m);
-    let plain = FeatureSet::plain().plain_values(&m.case);
+pub(super) fn of_sample(sample: &Sample, scorer: &str, settings: &Settings, read: &Focused) -> Vec<FeatureValue> {
+    let values = settings.features.values(&read.measurement);
+    let plain = FeatureSet::plain().plain_values(&read.case);
     let of_catalogue = |feature: &Entry| {
         let measured = values.iter().find(|(name, _)| *name == feature.name);
         let of_words = plain.iter().find(|(name, _)| *name == feature.name);
@@ -218,8 +218,7 @@ impl Explanation {
                 log_odds: intercept + contributions.iter().sum::<f64>(),
                 intercept,
             });
-            // of a diff that was cut, what a detector makes of the rest decides nothing
-            if let (Some(facts), Some(judgement), 0) = (&mut self.facts, &self.judgement, self.n_cut_tokens) {
+            if let (Some(facts), Some(judgement), false) = (&mut self.facts, &self.judgement, self.is_partial) {
                 facts.decide(judgement, detector.verdict(p_hallucination));
             }
         }

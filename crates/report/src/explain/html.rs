@@ -1,12 +1,14 @@
 //! An explanation as a page for the browser: one file that fetches nothing and runs no script but its own.
 
+use std::borrow::Cow;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
 use super::{
     explanation::{DiffLine, DiffLineKind, Explanation, Token, TokenSegment},
     features::FeatureValue,
-    view::{Piece, ShownLine},
+    view::{Piece, ShownLine, folded},
 };
 use crate::{
     findings::{Card, Odds},
@@ -91,9 +93,9 @@ struct LineData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<usize>,
     u: Vec<PieceData<'a>>,
-    /// What the model did not see of it.
+    /// What the model did not see of it, or what stands for lines that are folded away.
     #[serde(skip_serializing_if = "str::is_empty")]
-    x: &'a str,
+    x: Cow<'a, str>,
     /// Whether the model saw nothing of the line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     c: bool,
@@ -142,9 +144,24 @@ impl<'a> PageData<'a> {
             o: line.old,
             n: line.new,
             u: shown.read.into_iter().map(PieceData::from).collect(),
-            x: shown.unread,
+            x: shown.unread.into(),
             c: line.byte_start.is_none(),
         };
+        let mut lines: Vec<LineData<'a>> = Vec::new();
+        // the place on the page of each line of the diff
+        let mut places: Vec<usize> = Vec::new();
+        let folds = e.folds();
+        for (index, pair) in e.lines.iter().zip(e.shown_lines()).enumerate() {
+            match folds.iter().find(|fold| fold.contains(&index)) {
+                None => lines.push(line(pair)),
+                Some(fold) if fold.start == index => {
+                    let x = folded(fold).into();
+                    lines.push(LineData { k: "@", o: None, n: None, u: Vec::new(), x, c: true });
+                }
+                Some(_) => {}
+            }
+            places.push(lines.len() - 1);
+        }
         let kind = |token: &Token| match (token.segment, token.changed) {
             (TokenSegment::Diff, true) => 'c',
             (TokenSegment::Diff, false) => 'd',
@@ -153,10 +170,9 @@ impl<'a> PageData<'a> {
         };
         let (scales, columns) = quantised(e).into_iter().unzip();
         let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
-        let said = e
-            .facts
-            .as_ref()
-            .map(|facts| Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds));
+        let said = e.facts.as_ref().map(|facts| {
+            Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds).with_lines_at(&places)
+        });
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
         PageData {
             title: e.id.clone().unwrap_or_else(|| title(e).to_owned()),
@@ -168,7 +184,7 @@ impl<'a> PageData<'a> {
             scorer: &e.scorer,
             n_prompt: e.n_prompt_tokens,
             text: e.shown_text().into_iter().map(PieceData::from).collect(),
-            lines: e.lines.iter().zip(e.shown_lines()).map(line).collect(),
+            lines,
             step: StepData {
                 logprob: single(&e.step.logprob),
                 entropy: single(&e.step.entropy),
@@ -176,7 +192,7 @@ impl<'a> PageData<'a> {
             },
             counted: &e.counted,
             kinds: e.tokens.iter().map(kind).collect(),
-            line_of: e.tokens.iter().map(|token| token.diff_line.map_or(-1, |line| line as i64)).collect(),
+            line_of: e.tokens.iter().map(|token| token.diff_line.map_or(-1, |line| places[line] as i64)).collect(),
             scales,
             columns,
             start: e.attribution_start.iter().map(|value| value.abs() as f32).collect(),

@@ -6,7 +6,7 @@
 //! | `basis.rs` | what chosen tokens of the text rest on: positions, lines, parts of the input |
 //! | `features.rs` | the sample's features beside other rows', and a detector's verdict |
 //! | `view.rs` | the tokens as they can be shown: parts of lines, whole characters, nothing hidden |
-//! | `terminal.rs` | a page for the terminal |
+//! | `terminal/` | a page for the terminal: `screen.rs` its width and colours, `text.rs`, `diff.rs`, `tables.rs` what is shown |
 //! | `html.rs`, `page.html`, `page.css`, `page.js` | a page for the browser, in one file (`web/` has what all pages share) |
 //!
 //! The pages read nothing but the data. Attribution is sensitivity, not cause: a large share says that the probability of a

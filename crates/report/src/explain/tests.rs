@@ -21,7 +21,7 @@ use veridiff_text::{diff::Diff, sample::Task};
 
 /// A measurement of `diff` and `text` behind the prompt `see: `, in tokens that the bars of `diff` and `text` part; a token
 /// between two bars alone is one more of the same bytes.
-fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
+fn measurement(diff: &str, text: &str) -> (Sample, Focused) {
     let pieces: Vec<&str> = ["see: "].into_iter().chain(diff.split('|')).chain(text.split('|')).collect();
     let n_prompt = 1 + diff.split('|').count();
     let (diff, text) = (diff.replace('|', ""), text.replace('|', ""));
@@ -89,13 +89,13 @@ fn measurement(diff: &str, text: &str) -> (Sample, Measurement) {
         hidden: Vec::new(),
         elapsed: Duration::from_millis(3),
     };
-    (Sample::new("a-1", &diff, &text), m)
+    (Sample::new("a-1", &diff, &text), Focused { case: Arc::clone(&m.case), measurement: m, focus: None })
 }
 
 fn explanation(diff: &str, text: &str) -> Explanation {
-    let (sample, m) = measurement(diff, text);
+    let (sample, read) = measurement(diff, text);
     let settings = Settings::default();
-    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &m, None)
+    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &read, None)
 }
 
 const DIFF: &str = "@@ -3,2| +3,2 @@|\n| a|()\n|-b|ar|(|)\n|+b|az()|\n";
@@ -195,7 +195,8 @@ fn characters_are_never_split() {
 
 #[test]
 fn what_was_cut_is_shown_apart() {
-    let (sample, mut m) = measurement(DIFF, TEXT);
+    let (sample, mut read) = measurement(DIFF, TEXT);
+    let m = &mut read.measurement;
     // the model read up to the middle of the removed line
     let cut = m.encoding.text.find("ar(").unwrap();
     m.encoding.diff.end = cut;
@@ -207,13 +208,41 @@ fn what_was_cut_is_shown_apart() {
         }
     }
     let settings = Settings::default();
-    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &m, None);
+    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, None);
     let shown = explanation.shown_lines();
     assert_eq!((shown[2].read[0].text, shown[2].unread), ("-b", "ar()"));
     assert_eq!((shown[3].read.len(), shown[3].unread, explanation.lines[3].byte_start), (0, "+baz()", None));
     assert!(explanation.notes[0].starts_with("5 tokens of the diff were cut"));
     let page = terminal_page(&explanation, plain(100), Detail::Full);
     assert!(page.lines().any(|line| line.trim_start().starts_with("cut ") && line.ends_with("+baz()")), "{page}");
+}
+
+#[test]
+fn long_stretches_that_were_not_read_are_folded_away() {
+    let rest: String = (0..30).map(|n| format!("+line {n}\n")).collect();
+    let (sample, mut read) = measurement(&format!("{DIFF}@@ -9 +9,31 @@\n| c\n{rest}"), TEXT);
+    // the model read the first hunk alone
+    let m = &mut read.measurement;
+    let end = m.encoding.text.find("@@ -9").unwrap();
+    m.encoding.diff.end = end;
+    m.encoding.n_cut = 5;
+    for i in 1..m.encoding.n_prompt {
+        if m.encoding.spans[i].start >= end {
+            m.encoding.segments[i] = Segment::Instruction;
+            m.encoding.diff_lines[i] = None;
+        }
+    }
+    let settings = Settings::default();
+    let mut explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, None);
+    let folds = explanation.folds();
+    assert_eq!(folds.len(), 1);
+    assert!(folds[0].len() > 25 && folds[0].end == explanation.lines.len(), "{folds:?}");
+    explanation.choose(1..2);
+    let page = terminal_page(&explanation, plain(100), Detail::Brief);
+    assert!(page.contains("lines that the model did not read") && !page.contains("line 20"), "{page}");
+    assert!(page.contains("+baz()"), "{page}");
+    let html = html_page(&explanation);
+    assert!(html.contains("lines that the model did not read") && !html.contains("line 20"));
 }
 
 /// A diff that tries everything.

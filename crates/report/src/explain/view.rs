@@ -28,7 +28,35 @@ pub(super) struct ShownLine<'a> {
     pub unread: &'a str,
 }
 
+/// Lines that the model did not read and that stand further than this from one that speaks against the text are folded away, where
+/// there are more than [`MOST_UNREAD`] of them in a row.
+const NEAR: usize = 3;
+const MOST_UNREAD: usize = 8;
+
+/// What stands for lines that are folded away.
+pub(super) fn folded(lines: &Range<usize>) -> String {
+    format!("… {} lines that the model did not read", lines.len())
+}
+
 impl Explanation {
+    /// Lines that are not shown: long stretches that the model did not read and where nothing speaks against the text.
+    pub(super) fn folds(&self) -> Vec<Range<usize>> {
+        let against: Vec<usize> =
+            self.against().iter().flat_map(|fact| &fact.lines).map(|line| line.diff_line.saturating_sub(1)).collect();
+        let mut folds: Vec<Range<usize>> = Vec::new();
+        for (index, line) in self.lines.iter().enumerate() {
+            if line.byte_start.is_some() || against.iter().any(|&other| other.abs_diff(index) <= NEAR) {
+                continue;
+            }
+            match folds.last_mut() {
+                Some(fold) if fold.end == index => fold.end += 1,
+                _ => folds.push(index..index + 1),
+            }
+        }
+        folds.retain(|fold| fold.len() > MOST_UNREAD);
+        folds
+    }
+
     /// The diff's lines, as many as [`Explanation::lines`] has.
     pub(super) fn shown_lines(&self) -> Vec<ShownLine<'_>> {
         let mut tokens: Vec<Range<usize>> = vec![0..0; self.lines.len()];

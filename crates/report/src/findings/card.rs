@@ -54,7 +54,7 @@ struct Fact<'a> {
 struct Line {
     at: String,
     text: String,
-    /// Which line of the diff, counted from 0.
+    /// Which line of the diff on the page, counted from 0.
     line: usize,
 }
 
@@ -85,6 +85,14 @@ impl<'a> Card<'a> {
             odds: odds.and_then(|odds| odds.under(verdict)),
             facts: against(statements, verdict == Verdict::Unsupported).map(fact).collect(),
         }
+    }
+
+    /// The same on a page that has each line of the diff at one of these places.
+    pub fn with_lines_at(mut self, places: &[usize]) -> Self {
+        for line in self.facts.iter_mut().flat_map(|fact| &mut fact.lines) {
+            line.line = places.get(line.line).copied().unwrap_or(line.line);
+        }
+        self
     }
 
     /// Of a finding.
