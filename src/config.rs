@@ -17,6 +17,11 @@ use toml::{
 };
 use veridiff_text::choice::did_you_mean;
 
+use crate::{
+    args::change::{NO_DETECTOR, detector_called},
+    terminal::UsageError,
+};
+
 /// What the file is called.
 pub const FILE: &str = "veridiff.toml";
 
@@ -157,10 +162,18 @@ impl Config {
             chosen.retain(|setting| of_hook.iter().all(|own| own.name != setting.name));
             chosen.extend(of_hook);
         }
+        let is_left_alone = |verb: &str, name: &str| LEFT_ALONE.contains(&(verb, name));
+        let runs = arguments.subcommand_name().and_then(|verb| command.find_subcommand(verb));
+        for setting in &chosen {
+            let takes = |verb: &&Command| verb.get_arguments().any(|arg| arg.get_long() == Some(setting.name));
+            if runs.filter(takes).is_some_and(|verb| !is_left_alone(verb.get_name(), setting.name)) {
+                self.check_file(setting)?;
+            }
+        }
         for Setting { name, values, .. } in chosen {
             let verbs: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
             for verb in verbs {
-                let is_left_alone = LEFT_ALONE.contains(&(verb.as_str(), name));
+                let is_left_alone = is_left_alone(&verb, name);
                 command = command.mut_subcommand(verb, |verb| {
                     let id =
                         verb.get_arguments().find(|arg| arg.get_long() == Some(name)).map(|arg| arg.get_id().clone());
@@ -188,6 +201,11 @@ impl Config {
                         let known = KEYS.iter().filter(|key| key.is_of_hook);
                         of_hook.push(self.setting(&name.span(), name.get_ref(), value, &known.collect::<Vec<_>>())?);
                     }
+                }
+                Some(_) if KEYS.iter().all(|key| key.name != name.get_ref()) => {
+                    let hint = did_you_mean(name.get_ref(), [HOOK])
+                        .unwrap_or_else(|| format!("the one table is [{HOOK}]; keys for every verb stand above it"));
+                    return Err(self.wrong(name.span(), format!("unknown table `[{}]`", name.get_ref()), hint));
                 }
                 _ => {
                     let known: Vec<&Key> = KEYS.iter().collect();
@@ -252,13 +270,35 @@ impl Config {
         }
         let values = setting.values.iter().map(|value| format!("--{}={value}", setting.name));
         let line = ["veridiff".to_owned(), "check".to_owned()].into_iter().chain(values);
-        match command.clone().try_get_matches_from(line) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let told = error.to_string();
-                let told = told.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-                let told = told.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-                Err(self.wrong(setting.at.clone(), told, "docs/config.md says what each key takes"))
+        if let Err(error) = command.clone().try_get_matches_from(line) {
+            let told = error.to_string();
+            let told = told.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+            let told = told.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            let (problem, guess) = told
+                .split_once("; did you mean")
+                .map_or((&*told, None), |(problem, guess)| (problem, Some(format!("did you mean{guess}"))));
+            let hint = guess.unwrap_or_else(|| "docs/config.md says what each key takes".to_owned());
+            return Err(self.wrong(setting.at.clone(), problem, hint));
+        }
+        Ok(())
+    }
+
+    /// Whether there is what a key names, which its option looks for only when a verb runs.
+    fn check_file(&self, setting: &Setting) -> Result<(), ConfigError> {
+        let Some(value) = setting.values.first() else { return Ok(()) };
+        let problem = match setting.name {
+            "detector" if value != NO_DETECTOR => detector_called(value).err().map(|error| {
+                let hint = error.downcast_ref::<UsageError>().map(|error| error.hint.clone());
+                (format!("{error:#}"), hint)
+            }),
+            "template" if !Path::new(value).exists() => Some((format!("there is no file `{value}`"), None)),
+            _ => None,
+        };
+        match problem {
+            None => Ok(()),
+            Some((problem, hint)) => {
+                let hint = hint.unwrap_or_else(|| format!("a path is one beside `{}`", self.path.display()));
+                Err(self.wrong(setting.at.clone(), problem, hint))
             }
         }
     }
@@ -346,7 +386,20 @@ mod tests {
         assert_eq!(refused("# ours\nfail_on = \"abstain\""), (at(2, "unknown key `fail_on`"), guess("fail-on")));
         assert_eq!(refused("[hook]\nfailon = \"abstain\""), (at(2, "unknown key `failon`"), guess("fail-on")));
         assert!(refused("[hook]\ntask = \"review\"").1.starts_with("there are: detector, fail-on, select"));
-        assert!(refused("[checks]\nx = 1").0.contains("unknown key `checks`"));
+        assert_eq!(refused("\n[hok]\nx = 1"), (at(2, "unknown table `[hok]`"), guess("hook")));
+        assert!(refused("[checks]\nx = 1").1.starts_with("the one table is [hook]"));
+        // what only a verb that runs would look at
+        let (error, hint) = refused("select = [\"VD001\"]\nignore = [\"VD003\", \"directon\"]");
+        assert!(error.starts_with(&at(2, "invalid value 'directon' for '--ignore")), "{error}");
+        assert_eq!(hint, guess("direction"));
+        let (error, hint) = refused("detector = \"reveiw\"");
+        assert!(error.starts_with(&at(1, "`reveiw` is neither a shipped detector")), "{error}");
+        assert_eq!(hint, guess("review"));
+        assert!(refused("\nthreads = 0").0.ends_with("at least one is needed"));
+        assert!(refused("threads = \"all\"").0.contains("give a number"));
+        assert!(refused("template = \"no.txt\"").0.ends_with("there is no file `no.txt`"));
+        // a verb that asks no detector may be what makes the file
+        under("detector = \"ours.json\"", "veridiff fit --input t.csv --output ours.json");
         let (error, _) = refused("\n\ndevice = \"gpu\"");
         assert!(error.starts_with(&at(3, "invalid value 'gpu' for '--device")), "{error}");
         assert!(refused("offline = \"yes\"").1.contains("true or false"));

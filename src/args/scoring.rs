@@ -50,7 +50,7 @@ pub struct ModelArgs {
     #[arg(long, default_value = "f32", value_parser = DTYPES, help_heading = MODEL)]
     pub dtype: String,
     /// Threads [default: one per core]
-    #[arg(long, value_name = "N", help_heading = MODEL, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = threads, help_heading = MODEL, hide_short_help = true)]
     pub threads: Option<usize>,
     /// Memory that may be used, on a GPU the device's, such as 2GB or 1500MiB: fewer targets go together [default: no bound]
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = MODEL, hide_short_help = true)]
@@ -66,6 +66,15 @@ fn memory(text: &str) -> Result<u64, String> {
         Some(hint) => format!("{error}; give {hint}"),
         None => error.to_string(),
     })
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one is needed".to_owned()),
+        Ok(n) => Ok(n),
+        Err(_) => Err("give a number, such as 4".to_owned()),
+    }
 }
 
 impl ModelArgs {
@@ -85,7 +94,6 @@ impl ModelArgs {
     pub fn start_threads(&self) -> anyhow::Result<()> {
         match self.threads {
             None => Ok(()),
-            Some(0) => bail!("--threads 0: at least one is needed"),
             Some(n) => {
                 rayon::ThreadPoolBuilder::new().num_threads(n).build_global().context("cannot start the threads")
             }
