@@ -65,6 +65,37 @@ def check_keys(page, n):
     page.locator("#detail").focus()
 
 
+def check_blind(page, n, summary):
+    """Whoever labels blind sees nothing of what is said: no verdict, no count, no order, no filter by it; a page that is opened so at
+    once, and one that is opened again."""
+    given = page.evaluate("JSON.parse(document.getElementById('data').textContent).rows.sort((a, b) => a.place - b.place).map(row => row.id)")
+
+    def hidden():
+        assert page.text_content("#summary") == f"{n} texts" and page.title().startswith(f"{n} texts")
+        assert page.locator("#said, #notes, .says").evaluate_all("all => all.every(e => !e.checkVisibility())")
+        assert "worst" not in page.text_content("#shown")
+        seen = page.evaluate("document.body.innerText").lower()
+        for word in ("contradicted", "unsupported", "no objection", "cannot tell", "nothing to check", "improbable", "vd0"):
+            assert word not in seen, word
+        order = []
+        for _ in range(n):
+            order.append(page.text_content("#title"))
+            page.keyboard.press("n")
+        assert order == given, "the order given"
+
+    page.wait_for_selector("html[data-ready]")
+    hidden()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    hidden()
+    page.locator("#filters input").uncheck()
+    assert page.text_content("#summary") == summary and "the worst first" in page.text_content("#shown")
+    select = page.locator("#filters select").first
+    select.select_option(index=1)
+    page.locator("#filters input").check()
+    assert select.input_value() == "" and page.locator("#list li:not([hidden])").count() == n
+
+
 def saved(page, button):
     if not page.locator("#labelling details").evaluate("e => e.open"):
         page.locator("#labelling summary").click()
@@ -103,6 +134,9 @@ def main():
             seconds = label_all(page, len(lines))
             assert page.text_content("#progress") == f"{len(lines)} of {len(lines)} labelled"
             samples, answers = saved(page, "#samples"), saved(page, "#annotations")
+            summary = page.text_content("#summary")
+        with shown(browser, folder / "page.html", fragment="#blind") as page:
+            check_blind(page, len(lines), summary)
         assert [sample["label"] for sample in samples].count(1) == -(-len(lines) // 3) and samples[0].keys() >= {"id", "diff", "text"}
         for name, rows in (("labelled", samples), ("me", answers)):
             (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

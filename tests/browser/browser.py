@@ -29,7 +29,7 @@ def chromium():
 
 
 @contextlib.contextmanager
-def shown(browser, path, width=1400, height=1000, scheme="light"):
+def shown(browser, path, width=1400, height=1000, scheme="light", fragment=""):
     """The file at `path` in a window; on leaving, whatever went wrong on the page is an error."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()
@@ -41,7 +41,7 @@ def shown(browser, path, width=1400, height=1000, scheme="light"):
     own = pathlib.Path(path).resolve().as_uri()
     page.on("request", lambda request: request.url.split("#")[0] != own and not request.url.startswith(("data:", "blob:"))
             and faults.append(f"request: {request.url[:200]}"))
-    page.goto(own)
+    page.goto(own + fragment)
     yield page
     assert not faults, f"{path} at {width}, {scheme}: {faults}"
     context.close()

@@ -1,6 +1,5 @@
 (() => {
   const { rows } = data;
-  show(byId("summary"), data.summary);
 
   // ---- labels: what a person says, kept by the browser where it keeps anything ----
   const ANSWERS = [["t", "true", "True", 0], ["f", "false", "False", 1], ["u", "unsure", "Unsure", null]];
@@ -29,6 +28,8 @@
     ["generator", "written by", (row) => (row.sample.generator === null ? [] : [row.sample.generator])],
     ["label", "labelled", (row) => [labels.get(row.id)?.answer ?? "not yet"]],
   ];
+  // filters by what veridiff says
+  const SAY = new Set(["verdict", "rule"]);
   const filters = byId("filters");
   const selects = new Map();
   for (const [key, name, valuesOf] of FILTERS) {
@@ -47,18 +48,42 @@
     const ordered = key === "verdict" ? [...counts] : [...counts].sort(([a], [b]) => a.localeCompare(b));
     for (const [value, n] of key === "label" ? [...counts] : ordered) option(`=${value}`, n === null ? value : `${value} (${n})`);
     label.append(select);
+    if (SAY.has(key)) label.classList.add("says");
     filters.append(label);
-    selects.set(select, valuesOf);
+    selects.set(select, { key, valuesOf });
   }
-  const check = (name) => {
-    const label = element("label"), box = element("input");
-    box.type = "checkbox";
-    label.append(box, name);
-    filters.append(label);
-    return box;
+
+  // ---- labelling blind: nothing of what veridiff says may be seen, in counts, in the order or in what is filtered ----
+  const worstFirst = rows.map((_, index) => index);
+  const asGiven = [...worstFirst].sort((a, b) => rows[a].place - rows[b].place);
+  const blind = element("input");
+  blind.type = "checkbox";
+  filters.append(element("label"));
+  filters.lastChild.append(blind, "hide what veridiff says");
+  const isBlind = () => blind.checked;
+  const keyOfBlind = `${data.key} blind`;
+  try {
+    blind.checked = location.hash === "#blind" || localStorage.getItem(keyOfBlind) === "1";
+  } catch {
+    // a browser that keeps nothing has the link alone
+  }
+  const hide = () => {
+    document.body.classList.toggle("blind", isBlind());
+    const title = isBlind() ? `${rows.length} texts` : data.summary;
+    byId("summary").replaceChildren();
+    show(byId("summary"), title);
+    document.title = `${visible(title)} · veridiff check`;
+    for (const [select, { key }] of selects) if (isBlind() && SAY.has(key)) select.value = "";
+    (isBlind() ? asGiven : worstFirst).forEach((index) => byId("list").append(buttons[index].item));
   };
-  const blind = check("hide what veridiff says");
-  blind.addEventListener("change", () => document.body.classList.toggle("blind", blind.checked));
+  blind.addEventListener("change", () => {
+    try {
+      localStorage.setItem(keyOfBlind, isBlind() ? "1" : "0");
+    } catch {
+      // then it holds until the page is left
+    }
+    hide();
+  });
   filters.addEventListener("submit", (event) => event.preventDefault());
 
   // ---- the list ----
@@ -70,7 +95,7 @@
     dot.setAttribute("aria-hidden", "true");
     const words = element("span", "words");
     show(words, row.text.map(([text]) => text).join("").trim().slice(0, 160));
-    words.prepend(element("span", "unseen", `${verdictOf(row)}: `));
+    words.prepend(element("span", "unseen says", `${verdictOf(row)}: `));
     button.append(dot, words, element("span", "label"));
     button.addEventListener("click", () => open(index));
     item.append(button);
@@ -89,15 +114,16 @@
     byId("progress").textContent = `${n} of ${rows.length} labelled`;
   };
   const filter = () => {
-    shown = rows.map((_, index) => index).filter((index) =>
-      [...selects].every(([select, valuesOf]) => select.value === "" || valuesOf(rows[index]).includes(select.value.slice(1))));
+    shown = (isBlind() ? asGiven : worstFirst).filter((index) =>
+      [...selects].every(([select, { valuesOf }]) => select.value === "" || valuesOf(rows[index]).includes(select.value.slice(1))));
     buttons.forEach(({ item }) => { item.hidden = true; });
     shown.forEach((index) => { buttons[index].item.hidden = false; });
-    byId("shown").textContent = shown.length === rows.length ? `${rows.length} texts, the worst first` : `${shown.length} of ${rows.length} texts`;
+    const order = isBlind() ? "in the order given" : "the worst first";
+    byId("shown").textContent = `${shown.length === rows.length ? rows.length : `${shown.length} of ${rows.length}`} texts, ${order}`;
   };
   filters.addEventListener("change", () => {
     filter();
-    if (shown.length > 0 && !shown.includes(current)) open(shown[0]);
+    if (shown.length > 0) open(shown.includes(current) ? current : shown[0]);
   });
 
   // ---- one text ----
@@ -154,7 +180,8 @@
       };
       const isGone = before !== null && after === null;
       cell(`no old${isGone ? " alone" : ""}`, before ?? "");
-      cell(`no new${isGone ? " absent" : ""}`, after ?? "").append(element("span", "unseen", KINDS[kind][1] + (against.has(at) ? ", speaks against the text" : "")));
+      cell(`no new${isGone ? " absent" : ""}`, after ?? "").append(element("span", "unseen", KINDS[kind][1]));
+      if (against.has(at)) line.children[1].append(element("span", "unseen says", ", speaks against the text"));
       cell("", kind === "@" ? "" : kind);
       show(cell("code"), text);
       byId("diff").append(line);
@@ -238,7 +265,8 @@
 
   rows.forEach((_, index) => mark(index));
   count();
+  hide();
   filter();
-  if (rows.length > 0) open(0);
+  if (rows.length > 0) open(shown[0]);
   document.documentElement.dataset.ready = "true";
 })();

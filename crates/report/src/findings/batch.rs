@@ -22,8 +22,12 @@ pub(crate) const PAGE: Page = Page {
 /// The page, whole, of samples and the findings about them, one each in the same order: the worst first. It keeps the labels that a
 /// person gives in the browser and writes them as samples that `score` reads, or as answers that `annotate` and `agree` read.
 pub fn html_page(samples: &[&Sample], findings: &[Finding]) -> String {
-    let mut rows: Vec<Row<'_>> =
-        samples.iter().zip(findings).map(|(sample, finding)| Row::new(sample, finding)).collect();
+    let mut rows: Vec<Row<'_>> = samples
+        .iter()
+        .zip(findings)
+        .enumerate()
+        .map(|(place, (sample, finding))| Row::new(place, sample, finding))
+        .collect();
     rows.sort_by(|a, b| b.rank.partial_cmp(&a.rank).unwrap_or(std::cmp::Ordering::Equal));
     let mut hash = Sha256::new();
     for sample in samples {
@@ -58,13 +62,15 @@ struct Row<'a> {
     sample: Map<String, Value>,
     /// The fingerprint of change and text that answers are kept with.
     texts: String,
+    /// Its place among the samples: the order for who is to see nothing of what is said of them.
+    place: usize,
     /// What the order goes by: the verdict, then the probability.
     #[serde(skip)]
     rank: (u8, f64),
 }
 
 impl<'a> Row<'a> {
-    fn new(sample: &'a Sample, finding: &'a Finding) -> Self {
+    fn new(place: usize, sample: &'a Sample, finding: &'a Finding) -> Self {
         let spans: Vec<(usize, usize)> = objections(finding).map(|fact| (fact.byte_start, fact.byte_end)).collect();
         let mut whole = sample.to_row();
         whole.insert("diff".to_owned(), Value::from(sample.diff.as_str()));
@@ -79,6 +85,7 @@ impl<'a> Row<'a> {
             notes: &finding.notes,
             sample: whole,
             texts: fingerprint(sample),
+            place,
             rank: (verdict, finding.p_hallucination.unwrap_or(0.0)),
         }
     }
