@@ -14,15 +14,13 @@ use serde::Deserialize;
 
 use super::Exit;
 use crate::{
-    args::{change::detector_called, scoring::ModelArgs},
+    args::{
+        change::{NO_DETECTOR, detector_called, open_gate},
+        scoring::ModelArgs,
+    },
     terminal::{UsageError, note, print, print_styled},
 };
-use veridiff_core::{
-    finding::Finding,
-    gate::{Gate, GateOptions},
-    settings::Settings,
-    verdict::Verdict,
-};
+use veridiff_core::{finding::Finding, gate::GateOptions, settings::Settings, verdict::Verdict};
 use veridiff_git::{Repository, diff_of_texts};
 use veridiff_report::findings::{html_page, page};
 use veridiff_table::files;
@@ -79,8 +77,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let samples: Vec<Sample> = comments.iter().map(|comment| comment.sample(&diff)).collect();
     refuse_what_is_not_ours(&args.dir)?;
 
-    let facts_only = args.detector.as_deref() == Some("none");
-    let gate = Gate::open(GateOptions {
+    let facts_only = args.detector.as_deref() == Some(NO_DETECTOR);
+    let gate = open_gate(GateOptions {
         detector: args.detector.as_deref().filter(|_| !facts_only).map(detector_called).transpose()?,
         facts_only,
         tasks: vec![Task::Review],
@@ -146,6 +144,10 @@ fn lay_out(dir: &Path, diff: &str, samples: &[Sample]) -> anyhow::Result<()> {
     write("change.diff", diff)?;
     write("comments.jsonl", &lines.collect::<String>())?;
     write(FILE, BEFORE)?;
+    // a repository that an earlier demonstration made has both commits
+    if dir.join(".git").exists() {
+        return write(FILE, AFTER);
+    }
     let has_git = git(dir, &["init", "--quiet"]) && commits(dir, "A cache");
     write(FILE, AFTER)?;
     if !has_git || !commits(dir, "Expire entries sooner, and lock the cache") {
@@ -237,11 +239,11 @@ fn yours() -> String {
         Ok(commit) => {
             let subject = commit.message.lines().next().unwrap_or_default();
             format!(
-                "Now yours:\n  veridiff check --commit HEAD                     # is “{}” true to its change?\n  \
-                 git diff | veridiff check --text comment.txt     # a comment about what you have not committed\n",
+                "Now yours:\n  veridiff check HEAD                                    # is “{}” true to its change?\n  \
+                 git diff | veridiff check -m 'Adds a retry to `fetch`.'   # a comment about what you have not committed\n",
                 veridiff_text::printable::printable(subject)
             )
         }
-        Err(_) => "Now yours, in a repository of your own:\n  veridiff check --commit HEAD\n".to_owned(),
+        Err(_) => "Now yours, in a repository of your own:\n  veridiff check HEAD\n".to_owned(),
     }
 }

@@ -93,7 +93,7 @@ impl Memory {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.model.model.is_empty() {
         args.model.start_threads()?;
-        return health::run(args.json);
+        return health::run(args.json, args.model.offline);
     }
     let mut ok = true;
     let mut models = args.model.options()?;

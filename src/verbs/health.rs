@@ -78,27 +78,27 @@ impl Item {
     }
 }
 
-/// Looks at everything and says how it is.
-pub fn run(json: bool) -> anyhow::Result<Exit> {
+/// Looks at everything and says how it is. Where nothing may be fetched (`is_offline`), what is not here is missing.
+pub fn run(json: bool, is_offline: bool) -> anyhow::Result<Exit> {
     let is_cached = default_is_cached();
     let fetches = [python(), pip()];
     // what is here need not be fetched
     let fetches = fetches.map(|item| match item.state {
-        State::Bad if is_cached => Item { state: State::Absent, ..item },
+        State::Bad if is_cached || is_offline => Item { state: State::Absent, ..item },
         _ => item,
     });
     let [python, pip] = fetches;
-    let items =
-        vec![program(), processor(), threads(), cache(), python, pip, git(), token(), detectors(), comment(is_cached)];
+    let comment = comment(is_cached, is_offline);
+    let items = vec![program(), processor(), threads(), cache(), python, pip, git(), token(), detectors(), comment];
     let is_well = items.iter().all(|item| item.state != State::Bad);
     if json {
         print(&format!("{}\n", serde_json::json!({ "works": is_well, "items": items })))?;
     } else {
         items.iter().try_for_each(|item| print(&item.line()))?;
-        note(if is_well {
-            "all that `check` needs is here; `doctor --model MODEL` checks a model's gradients"
-        } else {
-            "what is marked ✗ must be mended first"
+        note(match (is_well, is_cached) {
+            (true, true) => "all that `check` needs is here; `doctor --model MODEL` checks a model's gradients",
+            (true, false) => "all that `check` needs is here but for the model, which the first `check` fetches",
+            (false, _) => "what is marked ✗ must be mended first; `check --detector none` needs no model",
         });
     }
     Ok(if is_well { Exit::Done } else { Exit::SomeRowsFailed })
@@ -222,10 +222,21 @@ fn detectors() -> Item {
 }
 
 /// How long a comment takes, if the model is here.
-fn comment(is_cached: bool) -> Item {
-    if !is_cached {
-        return Item::new("a comment", State::Absent, format!("not measured: `{DEFAULT_CARD}` is not here yet"))
-            .hint(format!("`veridiff models pull {DEFAULT_CARD}`, else the first `check` fetches it"));
+fn comment(is_cached: bool, is_offline: bool) -> Item {
+    match (is_cached, is_offline) {
+        (true, _) => {}
+        (false, false) => {
+            return Item::new("a comment", State::Absent, format!("not measured: `{DEFAULT_CARD}` is not here yet"))
+                .hint(format!("`veridiff models pull {DEFAULT_CARD}`, else the first `check` fetches it"));
+        }
+        (false, true) => {
+            let says = format!(
+                "cannot be judged: the model `{DEFAULT_CARD}` is not in the cache, and --offline fetches nothing"
+            );
+            return Item::new("a comment", State::Bad, says).hint(format!(
+                "`veridiff models pull {DEFAULT_CARD}` where there is a network, and copy the cache folder if that is elsewhere"
+            ));
+        }
     }
     match waiting("judging a few comments", seconds_a_comment) {
         Ok((loading, each)) => {

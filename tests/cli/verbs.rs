@@ -12,6 +12,27 @@ fn explain(desk: &Desk, args: &[&str]) -> Run {
 }
 
 #[test]
+fn doctor_without_a_network_and_a_model_says_what_is_missing() {
+    let desk = Desk::new();
+    let run = desk.run_line("doctor --offline");
+    run.ends(3, &["`check --detector none` needs no model"]);
+    assert!(
+        run.stdout.contains("✗ a comment") && run.stdout.contains("`smollm2-135m` is not in the cache"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("hint: `veridiff models pull smollm2-135m`"), "{}", run.stdout);
+    let json: Value = serde_json::from_str(&desk.run_line("doctor --offline --json").ends(3, &[]).stdout).unwrap();
+    assert_eq!(json["works"], false);
+    // where it can be fetched, it is not missing
+    let run = desk.run_line("doctor");
+    assert!(run.stdout.contains("– a comment"), "{}", run.stdout);
+    // and `check` names the way that needs none
+    desk.write("d.diff", "@@ -1 +1 @@\n-a\n+b\n");
+    desk.run(&["check", "d.diff", "-m", "adds b", "--offline"]).refused(&["is not in the cache", "`--detector none`"]);
+}
+
+#[test]
 fn fit_then_eval() {
     let desk = Desk::new();
     desk.write("in.jsonl", DEMO);
