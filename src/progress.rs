@@ -286,10 +286,14 @@ impl RunBar {
         let (state, now) = (work.shared.state().clone(), Instant::now());
         let is_known = state.n_done >= KNOWN_AFTER.0 || now - state.begun >= KNOWN_AFTER.1;
         let Some(left) = state.left(now).filter(|left| is_known && *left >= LONG) else { return };
-        self.is_length_told = true;
         let each = (now - state.begun).as_secs_f64() / state.n_done as f64;
+        self.tell(&state.what, state.n, left, each);
+    }
+
+    fn tell(&mut self, what: &str, n: u64, length: Duration, each: f64) {
+        self.is_length_told = true;
         let beside = self.beside.as_ref().map_or(String::new(), |beside| format!("; {beside}"));
-        note(&format!("{}: {} rows take {}, {each:.1} s each{beside}", state.what, state.n, about(left)));
+        note(&format!("{what}: {n} rows take {}, {each:.1} s each{beside}", about(length)));
     }
 }
 
@@ -304,6 +308,13 @@ impl Progress for RunBar {
 
     fn note(&mut self, text: &str) {
         note(text);
+    }
+
+    fn forecast(&mut self, source: &str, n: usize, seconds: f64) {
+        let length = Duration::from_secs_f64(seconds);
+        if length >= LONG {
+            self.tell(source, n as u64, length, seconds / n as f64);
+        }
     }
 
     fn part(&mut self, part: &NewPart<'_>) {

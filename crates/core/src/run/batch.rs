@@ -11,10 +11,11 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
+    time::Instant,
 };
 
 use crate::{
-    run::source::Done,
+    run::source::{Done, PROMPT_BYTES},
     scorer::{Scorer, Workspace},
     settings::Settings,
 };
@@ -81,6 +82,33 @@ impl Batch {
     /// How many of `samples` run at the same time.
     pub fn n_side_by_side(&self, samples: &[&Sample]) -> usize {
         self.units(samples).1
+    }
+
+    /// Seconds that a sample takes if `n_workers` run side by side, counted for the throughput of all of them: what each takes is
+    /// measured the second time, with caches warm.
+    pub fn seconds(&self, sample: &Sample, n_workers: usize) -> f64 {
+        let mut seconds = 0.0;
+        let mut measure = || {
+            for _ in 0..2 {
+                let start = Instant::now();
+                drop(self.scorer.columns(sample, &self.settings, &mut self.workspace(n_workers)));
+                seconds = start.elapsed().as_secs_f64();
+            }
+        };
+        match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+            Ok(pool) if n_workers > 1 => pool.install(measure),
+            _ => measure(),
+        }
+        seconds / n_workers as f64
+    }
+
+    /// Bytes that the model reads of all samples, about: a prompt that several share once.
+    pub(super) fn bytes_read(&self, samples: &[&Sample]) -> usize {
+        let of_unit = |unit: &Vec<usize>| {
+            let prompt = unit.first().map_or(0, |&first| PROMPT_BYTES + samples[first].diff.len());
+            prompt + unit.iter().map(|&index| samples[index].text.len()).sum::<usize>()
+        };
+        self.units(samples).0.iter().map(of_unit).sum()
     }
 
     /// What a worker takes at once, and the number of workers.

@@ -141,6 +141,9 @@ impl Parts {
             if let Some(forecast) = source.forecast(&lacking, settings, cost) {
                 progress.note(&forecast);
             }
+            if let Some(seconds) = source.seconds(&lacking, settings) {
+                progress.forecast(&name, lacking.len(), seconds);
+            }
             progress.phase(Phase::Computing { source: &name, n: lacking.len(), cost });
             let (mut n_done, start) = (0, Instant::now());
             let mut stopped = Ok(ControlFlow::Continue(()));

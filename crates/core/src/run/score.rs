@@ -26,6 +26,9 @@ pub trait Progress {
     /// Something that a person should know before a long piece of work.
     fn note(&mut self, _text: &str) {}
 
+    /// How long a source will take for its `n` parts, before it begins, if that is known.
+    fn forecast(&mut self, _source: &str, _n: usize, _seconds: f64) {}
+
     /// Is told of each part as soon as it is computed.
     fn part(&mut self, _part: &NewPart<'_>) {}
 
@@ -380,11 +383,36 @@ mod tests {
         (ScoreRun::new(samples, vec![source(0), source(1)], Settings::default(), None), counts)
     }
 
+    /// A source that knows how long it takes.
+    struct Slow(Lengths);
+
+    impl ColumnSource for Slow {
+        fn name(&self) -> &str {
+            self.0.name
+        }
+
+        fn provenance(&self) -> BTreeMap<String, String> {
+            self.0.provenance()
+        }
+
+        fn seconds(&self, samples: &[&Sample], _settings: &Settings) -> Option<f64> {
+            Some(200.0 * samples.len() as f64)
+        }
+
+        fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+            self.0.columns(samples, settings, done)
+        }
+    }
+
     /// Records what a run tells.
     #[derive(Default)]
     struct Told(Vec<String>);
 
     impl Progress for Told {
+        fn forecast(&mut self, source: &str, n: usize, seconds: f64) {
+            self.0.push(format!("{source}: {n} in {seconds} s"));
+        }
+
         fn part(&mut self, part: &NewPart<'_>) {
             self.0.push(format!("{} {} {}/{}", part.source, part.index, part.n_done, part.n));
         }
@@ -403,6 +431,16 @@ mod tests {
         assert!(place("length@heavy") < place("length@light"));
         assert_eq!(table.numbers("length@light").unwrap(), [Some(1.0), Some(2.0), Some(3.0)]);
         assert_eq!((summary.n_rows, summary.n_new, summary.n_failed), (3, 3, 0));
+    }
+
+    #[test]
+    fn how_long_a_run_takes_is_told_before_it_begins() {
+        let samples = vec![(0, Sample::new("a", "+x", "a")), (1, Sample::new("b", "+x", "b"))];
+        let source = Slow(Lengths { name: "slow", is_heavy: true, n_computed: Arc::default() });
+        let run = ScoreRun::new(samples, vec![Box::new(source)], Settings::default(), None);
+        let mut told = Told::default();
+        run.table(&mut told).unwrap();
+        assert_eq!(told.0, ["slow: 2 in 400 s", "slow 0 1/2", "slow 1 2/2"]);
     }
 
     #[test]

@@ -52,6 +52,12 @@ pub trait ColumnSource: Send {
         None
     }
 
+    /// Once it is loaded: how many seconds a long run over `samples` will take, by a short piece of its work; none where that is not
+    /// known or the run is short.
+    fn seconds(&self, _samples: &[&Sample], _settings: &Settings) -> Option<f64> {
+        None
+    }
+
     /// Computes the parts of all samples and hands each to `done` as soon as it is there, in any order. What fails for a sample is a
     /// column `status@…` that says `error`, and not an error.
     ///

@@ -29,6 +29,12 @@ use veridiff_text::{diff::Diff, sample::Sample};
 /// Operations from which on a run is long: some minutes of a few cores.
 const LONG_RUN: f64 = 1e14;
 
+/// Operations from which on it is worth a second or two to know how long a run takes.
+const WORTH_AN_ESTIMATE: f64 = 2e13;
+
+/// Bytes of a text that are scored to know how fast a model is.
+const PIECE: usize = 80;
+
 /// Bytes of code or prose that make a token, about.
 const BYTES_PER_TOKEN: f64 = 3.3;
 
@@ -120,6 +126,27 @@ impl ColumnSource for ScorerSource {
         }
     }
 
+    fn seconds(&self, samples: &[&Sample], settings: &Settings) -> Option<f64> {
+        let State::Loaded(scorer) = &self.state else { return None };
+        let cost = samples.iter().map(|sample| self.cost(sample, settings)).sum();
+        if operations(scorer, settings, cost) < WORTH_AN_ESTIMATE {
+            return None;
+        }
+        // one of a middling cost, with the beginning of its text
+        let mut by_cost: Vec<&Sample> = samples.to_vec();
+        by_cost.sort_by_key(|sample| self.cost(sample, settings));
+        let middle = by_cost[by_cost.len() / 2];
+        let end = (0..=PIECE.min(middle.text.len())).rev().find(|&at| middle.text.is_char_boundary(at))?;
+        let piece = Sample { text: middle.text[..end].to_owned(), ..middle.clone() };
+        let batch = Batch { scorer: scorer.clone(), settings: settings.clone() };
+        let rate = batch.seconds(&piece, batch.n_side_by_side(samples)) / self.cost(&piece, settings).max(1) as f64;
+        // what several texts share of a prompt is read once
+        let (of_all, of_each) =
+            (batch.bytes_read(samples), samples.iter().map(|sample| bytes_of(sample)).sum::<usize>());
+        let shared = if settings.features.needs_attribution() { 1.0 } else { of_all as f64 / of_each.max(1) as f64 };
+        Some(rate * cost as f64 * shared)
+    }
+
     fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
         let batch = Batch { scorer: self.scorer()?, settings: settings.clone() };
         let _stopped = batch.run(samples, done);
@@ -127,11 +154,21 @@ impl ColumnSource for ScorerSource {
     }
 }
 
+/// Operations of a run of this cost, roughly.
+fn operations(scorer: &Scorer, settings: &Settings, cost: u64) -> f64 {
+    let power = if settings.features.needs_attribution() { 2 } else { 1 };
+    2.0 * scorer.model.config().n_block_parameters() as f64 * cost as f64 / BYTES_PER_TOKEN.powi(power)
+}
+
+/// Bytes that a model reads of a sample, about.
+fn bytes_of(sample: &Sample) -> usize {
+    PROMPT_BYTES + sample.diff.len() + sample.text.len()
+}
+
 /// What memory the longest sample will take, if the run is a long one. Errors are the rows' business.
 fn memory_of_longest(scorer: &Arc<Scorer>, samples: &[&Sample], settings: &Settings, cost: u64) -> Option<String> {
     let gradients = settings.features.needs_attribution();
-    let tokens = cost as f64 / BYTES_PER_TOKEN.powi(if gradients { 2 } else { 1 });
-    if 2.0 * scorer.model.config().n_block_parameters() as f64 * tokens < LONG_RUN {
+    if operations(scorer, settings, cost) < LONG_RUN {
         return None;
     }
     let sample = samples.iter().max_by_key(|sample| sample.diff.len() + sample.text.len())?;
