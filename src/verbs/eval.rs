@@ -1,6 +1,7 @@
 //! `veridiff eval`.
 
 use std::{
+    collections::HashMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
@@ -11,7 +12,7 @@ use super::{Exit, notebook};
 use crate::{
     args::{
         OUTPUT,
-        change::detector_called,
+        change::{detector_called, samples_of},
         choice,
         rows::{FigureArgs, RowArgs},
     },
@@ -103,6 +104,9 @@ pub struct Args {
     /// Everything above that it needs is turned on, with these defaults where no choice is made
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
+    /// Samples with the texts of the rows, by their ids: the worst misses and false alarms then say what was written
+    #[arg(long, value_name = "SAMPLES", help_heading = OUTPUT, hide_short_help = true)]
+    texts: Option<PathBuf>,
     /// Write a Jupyter notebook (.ipynb) that draws every table and figure anew, and beside it the predictions it reads
     #[arg(long, value_name = "FILE", conflicts_with = "detector", help_heading = OUTPUT)]
     notebook: Option<PathBuf>,
@@ -122,12 +126,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         None => Vec::new(),
     };
     let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
-    let rows = match &detector {
+    let mut rows = match &detector {
         Some(detector) => {
             labelled_rows(&table, &CATALOGUE, &detector.feature_names(), &by).with_context(|| args.rows.place())?
         }
         None => args.rows.labelled(&table, &by)?,
     };
+    if let Some(samples) = &args.texts {
+        add_texts(&mut rows, samples)?;
+    }
     if args.notebook.is_some() && !rows.mismatched.is_empty() {
         let hint = format!("leave them out: --where {MISMATCH_COLUMN}=; `--out` draws figures with them");
         return Err(UsageError::error("a notebook does not know of rows that only train", hint));
@@ -155,6 +162,21 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         note_lines(&evaluation.notes).for_each(|line| note(&line));
     }
     Ok(Exit::Done)
+}
+
+/// Gives rows that lack it the text of the sample with their id.
+fn add_texts(rows: &mut LabelledRows, path: &Path) -> anyhow::Result<()> {
+    let samples = samples_of(path)?.into_samples();
+    let texts: HashMap<&str, &str> = samples.iter().map(|sample| (&*sample.id, &*sample.text)).collect();
+    let text_of = |id: &Option<String>| id.as_deref().and_then(|id| texts.get(id)).map(|text| (*text).to_owned());
+    for (id, text) in rows.ids.iter().zip(&mut rows.texts) {
+        *text = text.take().or_else(|| text_of(id));
+    }
+    if rows.texts.iter().all(Option::is_none) {
+        let problem = format!("no sample of `{}` has the id of a row", path.display());
+        return Err(UsageError::error(problem, "give the samples that the table was made of"));
+    }
+    Ok(())
 }
 
 impl Args {

@@ -83,7 +83,9 @@ fn a_report_is_complete_and_says_what_stdout_says() {
         "stepwise-coefficients",
     ];
     let mut want: BTreeSet<String> =
-        ["index.html", "eval.md", "eval.csv", "eval.tex", "eval.json", "figures.tex"].map(str::to_owned).into();
+        ["index.html", "eval.md", "eval.csv", "eval.tex", "eval.json", "figures.tex", "files.txt"]
+            .map(str::to_owned)
+            .into();
     want.extend(figures.iter().flat_map(|name| ["svg", "png"].map(|ending| format!("figures/{name}.{ending}"))));
     want.extend(
         tables.iter().flat_map(|name| ["md", "csv", "tex", "json"].map(|ending| format!("tables/{name}.{ending}"))),
@@ -151,6 +153,44 @@ fn choices_on_the_command_line_win() {
     let page = desk.text("report/index.html");
     assert!(page.contains("id=\"by-generator\"") && !page.contains("id=\"by-language\""));
     assert!(page.contains("No intervals"), "captions say that there are none");
+}
+
+#[test]
+fn a_report_takes_the_place_of_an_earlier_one() {
+    let desk = Desk::new();
+    desk.write("t.csv", table("logprob@m,logit@m"));
+    let report = |more: &str| desk.run_line(&format!("eval --input t.csv --bootstrap 0 --out report {more}"));
+    report("--transfer language").ends(0, &[]);
+    desk.write("report/notes.md", "mine");
+    assert!(desk.path("report/tables/transfer.csv").exists());
+    report("").ends(0, &[]);
+    assert!(!desk.path("report/tables/transfer.csv").exists(), "nothing is left of what is not shown");
+    assert_eq!(desk.text("report/notes.md"), "mine");
+    let listed: BTreeSet<String> = desk.text("report/files.txt").lines().map(str::to_owned).collect();
+    let mut there = files(&desk, "report");
+    there.retain(|path| !["files.txt", "notes.md"].contains(&path.as_str()));
+    assert_eq!(listed, there);
+    // what a list says that no report has written is let alone
+    desk.write("report/files.txt", "../t.csv\n/etc/hostname\nnot/there.csv\n");
+    report("").ends(0, &[]);
+    assert!(desk.path("t.csv").exists());
+}
+
+#[test]
+fn the_worst_mistakes_have_their_texts_from_the_samples() {
+    let desk = Desk::new();
+    desk.write("t.csv", table("logprob@m,logit@m"));
+    let told = |more: &str| {
+        desk.run_line(&format!("eval --input t.csv --bootstrap 0 --out report {more}")).ends(0, &[]);
+        desk.text("report/tables/misses.md")
+    };
+    assert!(told("").contains("--texts SAMPLES.jsonl adds what they say"));
+    let samples: String = (0..80).map(|n| super::sample(&format!("r{n}"), "+x", &format!("text number {n}"))).collect();
+    desk.write("in.jsonl", samples);
+    let misses = told("--texts in.jsonl");
+    assert!(misses.contains("text number ") && !misses.contains("--texts"), "{misses}");
+    desk.write("other.jsonl", super::sample("x", "+x", "t"));
+    desk.run_line("eval --input t.csv --texts other.jsonl").refused(&["no sample of `other.jsonl`", "hint: "]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What sentences say of figures, rows and the procedure.
 
-use veridiff_detector::{Evaluation, Interval, Learner, PredictorKind};
+use veridiff_detector::{Evaluation, Interval, Learner, PredictorKind, Repeats};
 
 /// A count with thousands set apart.
 pub(crate) fn count(n: usize) -> String {
@@ -64,8 +64,14 @@ pub(crate) fn procedure(evaluation: &Evaluation) -> String {
         Learner::Logistic => format!("{}, L2 penalty {}", learner(settings.learner), settings.l2),
         other => learner(other).to_owned(),
     };
+    let draw = match evaluation.analyses.get::<Repeats>() {
+        Some(repeats) => {
+            format!("; the first of {} draws of the folds, whose means are a table below", repeats.n_repeats)
+        }
+        None => String::new(),
+    };
     format!(
-        "Out of fold: {} folds, once, groups kept whole; {learner}; seed {}.",
+        "Out of fold: {} folds, groups kept whole; {learner}; seed {}{draw}.",
         settings.n_folds, settings.bootstrap.seed
     )
 }

@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 #[cfg(feature = "figures")]
@@ -20,6 +20,9 @@ use crate::{
 };
 use veridiff_detector::{Evaluation, LabelledRows};
 use veridiff_table::files;
+
+/// The file of a report that lists the others.
+const LISTED: &str = "files.txt";
 
 /// A file of a report, before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,7 @@ impl ReportError {
 /// | `tables/NAME.md`, `.csv`, `.tex`, `.json` | each table; rounded in the first and third, in full in the others |
 /// | `eval.md`, `.csv`, `.tex`, `.json` | all tables; the JSON is the whole evaluation |
 /// | `figures.tex` | the figures with their captions for LaTeX |
+/// | `files.txt` | the paths of all these files, by which the next report in this folder takes away what it does not write |
 ///
 /// # Errors
 /// `ReportError::Png` and [`ReportError::Page`], which would be faults of this crate.
@@ -126,6 +130,9 @@ pub fn report_files(
         );
     }
     files.extend(picture_files(&sections)?);
+    let mut paths: Vec<String> = files.iter().map(|file| format!("{}\n", file.path.display())).collect();
+    paths.sort_unstable();
+    files.push(file(LISTED.into(), paths.concat().into_bytes()));
     Ok(files)
 }
 
@@ -184,11 +191,13 @@ fn figures_tex(sections: &[Section]) -> String {
 }
 
 /// Writes the files into a folder, which is made where it is missing. Each takes its place in one step, over a file of
-/// the same name; the page comes last, so that it never shows figures that are not there yet.
+/// the same name; the page comes last, so that it never shows figures that are not there yet. What an earlier report has left there
+/// and this one does not write is taken away; files that are no report's stay.
 ///
 /// # Errors
 /// [`ReportError::Folder`] and [`ReportError::Write`].
 pub fn write_report(folder: &Path, files: &[ReportFile]) -> Result<(), ReportError> {
+    let stale = stale(folder, files);
     let (pages, others): (Vec<&ReportFile>, Vec<&ReportFile>) =
         files.iter().partition(|file| file.path.extension().is_some_and(|ending| ending == "html"));
     for file in others.into_iter().chain(pages) {
@@ -197,5 +206,18 @@ pub fn write_report(folder: &Path, files: &[ReportFile]) -> Result<(), ReportErr
         std::fs::create_dir_all(parent).map_err(|source| ReportError::Folder { path: parent.to_owned(), source })?;
         files::write(&path, &file.bytes).map_err(|source| ReportError::Write { path: path.clone(), source })?;
     }
+    for path in stale {
+        // one that is gone already is as it should be, and one that cannot be taken away does no harm to the report
+        let _removed = std::fs::remove_file(path);
+    }
     Ok(())
+}
+
+/// The files that an earlier report says it has written into a folder, and that are not among `files`.
+fn stale(folder: &Path, files: &[ReportFile]) -> Vec<PathBuf> {
+    let listed = std::fs::read_to_string(folder.join(LISTED)).unwrap_or_default();
+    let is_below = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+    let paths = listed.lines().map(PathBuf::from).filter(|path| is_below(path));
+    let stale = paths.filter(|path| files.iter().all(|file| file.path != *path));
+    stale.map(|path| folder.join(path)).collect()
 }

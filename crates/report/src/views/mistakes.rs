@@ -34,6 +34,7 @@ const TEXT: usize = 160;
 
 fn mistakes_grid(title: String, rows: &[Mistake]) -> Grid {
     let has_text = rows.iter().any(|row| row.text.is_some());
+    let title = if has_text { title } else { format!("{title} (--texts SAMPLES.jsonl adds what they say)") };
     let mut heads = vec!["id", "generator", "p"];
     heads.extend(has_text.then_some("text"));
     let mut grid = Grid::new(title, &heads);
