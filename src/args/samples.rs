@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use anyhow::Context;
+use serde_json::{Value, json};
 
 use super::change::samples_of;
-use crate::terminal::{UsageError, note};
+use crate::terminal::{UsageError, note, print};
 use veridiff_core::run::{
     choice::{SampleChoice, Shard},
     score::{Begin, Summary},
 };
 use veridiff_detector::WhereClause;
+use veridiff_table::Row;
 use veridiff_text::{
     chain::one_line,
     sample::{Renamed, Sample},
@@ -97,6 +99,20 @@ impl ChoiceArgs {
         }
         Ok((samples, n_unreadable))
     }
+}
+
+/// Prints what became of the rows as one JSON object, with what a verb has to say beside that.
+pub fn print_summary(summary: &Summary, n_unreadable: usize, output: Option<&Path>, beside: Row) -> anyhow::Result<()> {
+    let common = json!({
+        "rows": summary.n_rows,
+        "resumed": summary.n_resumed,
+        "failed": summary.n_failed,
+        "unreadable": n_unreadable,
+        "seconds": summary.seconds,
+        "output": output,
+    });
+    let all: Row = common.as_object().cloned().into_iter().flatten().chain(beside).collect();
+    print(&format!("{}\n", Value::Object(all)))
 }
 
 /// Tells why rows failed: the first of them.

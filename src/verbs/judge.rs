@@ -11,7 +11,7 @@ use super::Exit;
 use crate::{
     args::{
         choice,
-        samples::{BeginArgs, ChoiceArgs, tell_failures},
+        samples::{BeginArgs, ChoiceArgs, print_summary, tell_failures},
     },
     progress::RunBar,
     terminal::{UsageError, note, print},
@@ -37,7 +37,7 @@ use veridiff_judge::{
     source::JudgeSource,
     store::Store,
 };
-use veridiff_table::Table;
+use veridiff_table::{Row, Table};
 use veridiff_text::sample::Sample;
 
 /// What `judge` is like in use.
@@ -313,15 +313,7 @@ impl Args {
     fn tell(&self, summary: &Summary, n_unreadable: usize) -> anyhow::Result<()> {
         tell_failures(summary);
         if self.json {
-            let summary = serde_json::json!({
-                "rows": summary.n_rows,
-                "resumed": summary.n_resumed,
-                "failed": summary.n_failed,
-                "unreadable": n_unreadable,
-                "seconds": summary.seconds,
-                "output": self.output,
-            });
-            return print(&format!("{summary}\n"));
+            return print_summary(summary, n_unreadable, self.output.as_deref(), Row::new());
         }
         note(&format!(
             "{} rows ({} now in {:.1} s), {} not judged, {n_unreadable} unreadable lines",

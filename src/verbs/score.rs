@@ -12,7 +12,7 @@ use super::Exit;
 use crate::{
     args::{
         references::{ReferenceArgs, in_options},
-        samples::{BeginArgs, ChoiceArgs, tell_failures},
+        samples::{BeginArgs, ChoiceArgs, print_summary, tell_failures},
         scoring::{ModelArgs, SettingArgs},
     },
     interrupt,
@@ -31,7 +31,7 @@ use veridiff_core::{
     },
     settings::Settings,
 };
-use veridiff_table::Table;
+use veridiff_table::{Row, Table};
 
 /// What `score` is like in use.
 const EXAMPLES: &str = "\
@@ -207,17 +207,8 @@ impl Args {
         }
         tell_failures(summary);
         if self.json {
-            let summary = serde_json::json!({
-                "rows": summary.n_rows,
-                "resumed": summary.n_resumed,
-                "failed": summary.n_failed,
-                "unreadable": n_unreadable,
-                "cut": summary.n_cut,
-                "seconds": summary.seconds,
-                "tokens": summary.n_tokens,
-                "output": self.output,
-            });
-            return print(&format!("{summary}\n"));
+            let of_models = [("cut".into(), summary.n_cut.into()), ("tokens".into(), summary.n_tokens.into())];
+            return print_summary(summary, n_unreadable, self.output.as_deref(), Row::from_iter(of_models));
         }
         let rate = |n: f64| if summary.seconds > 0.0 { n / summary.seconds } else { 0.0 };
         note(&format!(
