@@ -82,7 +82,7 @@ pub fn of_statement(judged: &Judged) -> Decided {
         }
         Standing::Undecided => {
             let word = judged.turns_on.as_deref().unwrap_or("not");
-            Decided::abstains(format!("it turns on `{word}`, and no line decides that"))
+            Decided::abstains(format!("whether it is true hangs on `{word}`, and no line of the change settles that"))
         }
         Standing::Open => Decided::abstains("it names nothing that the change can be asked about"),
         Standing::Confirmed | Standing::Named | Standing::Worded => Decided::of(Verdict::Clear),
