@@ -60,10 +60,15 @@ impl Rotary {
     /// Tables for positions `0..s`. Angles are rounded to f32 at the same places as in the reference implementation,
     /// whatever `like`'s dtype, because at long positions that rounding is visible in the scores.
     pub fn new(config: &Config, s: usize, like: &Tensor) -> Result<Self> {
+        Rotary::at(config, 0, s, like)
+    }
+
+    /// As [`Rotary::new`] for positions `start..start + n`.
+    pub fn at(config: &Config, start: usize, n: usize, like: &Tensor) -> Result<Self> {
         let frequencies = inverse_frequencies(&config.rope, config.head_dim);
-        let angles = (0..s).flat_map(|p| frequencies.iter().map(move |f| f64::from(p as f32 * f)));
+        let angles = (start..start + n).flat_map(|p| frequencies.iter().map(move |f| f64::from(p as f32 * f)));
         let (cos, sin): (Vec<f64>, Vec<f64>) = angles.map(|a| (a.cos(), a.sin())).unzip();
-        let table = |v| Tensor::from_vec(v, (s, frequencies.len()), like.device())?.to_dtype(like.dtype());
+        let table = |v| Tensor::from_vec(v, (n, frequencies.len()), like.device())?.to_dtype(like.dtype());
         Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
     }
 
@@ -74,7 +79,7 @@ impl Rotary {
 }
 
 /// `theta^(-2i/d)` for `i` in `0..d/2`, changed as the checkpoint's scaling says.
-fn inverse_frequencies(rope: &Rope, head_dim: usize) -> Vec<f32> {
+pub(crate) fn inverse_frequencies(rope: &Rope, head_dim: usize) -> Vec<f32> {
     (0..head_dim / 2)
         .map(|i| {
             let exponent = (2 * i) as f32 / head_dim as f32;

@@ -97,7 +97,12 @@ impl Decoder {
 
     /// Positional tables for a sequence of `s` tokens.
     pub fn rotary(&self, s: usize) -> Result<Rotary> {
-        Rotary::new(&self.config, s, self.head.norm())
+        self.rotary_at(0, s)
+    }
+
+    /// Positional tables for `n` tokens behind `start` others.
+    pub fn rotary_at(&self, start: usize, n: usize) -> Result<Rotary> {
+        Rotary::at(&self.config, start, n, self.head.norm())
     }
 
     /// Rows of the embedding table, `[S, H]`: the rows that enter the first block, and what gradients are taken by.

@@ -8,6 +8,7 @@
 //! | `architectures/` | the architecture's numbers, from config.json or GGUF metadata; encoder-decoders |
 //! | `block.rs`, `decoder.rs`, `head.rs`, `past.rs` | the differentiable forward pass of decoder-only models; a prompt run once |
 //! | `ops/` | the operations under a block, each forward beside its vector-Jacobian product |
+//! | `quantised.rs`, `quantised/` | one token at a time by the numbers as a GGUF file holds them: for writing, never for scores |
 //! | `language.rs` | both families of language models behind one face |
 //! | `encoder/` | encoders that need no gradient: embeddings of texts, classification of pairs |
 //! | `plan.rs` | memory, and how many targets go together |
@@ -48,6 +49,7 @@ pub mod language;
 pub mod ops;
 pub mod past;
 pub mod plan;
+pub mod quantised;
 pub mod reading;
 
 pub use device::DeviceError;

@@ -4,7 +4,7 @@
 //! computed by the same arithmetic whatever follows, and a text's rows whoever else shares the prompt, so that a row of a
 //! table does not depend on its neighbours.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::{
     block::{Insides, Passed},
@@ -97,6 +97,32 @@ impl Past {
         Ok(Past { ids: ids.to_vec(), keys_values, last, inputs, insides, notes })
     }
 
+    /// The run of this prompt with the tokens `ids`, at least one, behind it: what texts behind both need. Its bits are those of these
+    /// two steps, which a run of all tokens in one need not have.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn extended(&self, decoder: &Decoder, ids: &[u32]) -> Result<Past> {
+        let rotary = decoder.rotary_at(self.len(), ids.len())?;
+        let mut keys_values = Vec::with_capacity(self.keys_values.len());
+        let mut x = decoder.embed(ids)?;
+        for (block, past) in decoder.blocks().iter().zip(&self.keys_values) {
+            let passed = block.pass(&x, Some(past), &rotary)?;
+            keys_values.push(Tensor::cat(&[past, &passed.keys_values()?], 0)?);
+            x = passed.y;
+        }
+        let last = x.narrow(0, ids.len() - 1, 1)?.force_contiguous()?;
+        Ok(Past { ids: [&self.ids, ids].concat(), keys_values, last, inputs: None, insides: Vec::new(), notes: None })
+    }
+
+    /// Logits `[V]` of the token behind the prompt.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn next_logits(&self, decoder: &Decoder) -> Result<Vec<f64>> {
+        decoder.head().logits(&self.last)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
+    }
+
     /// Whether the prompt was run with [`Past::noting`].
     pub fn is_noted(&self) -> bool {
         self.notes.is_some()
@@ -152,7 +178,7 @@ impl Past {
         if ids.is_empty() {
             return Ok(self.last.clone());
         }
-        let rotary = decoder.rotary(self.len() + ids.len())?.rows(self.len(), ids.len())?;
+        let rotary = decoder.rotary_at(self.len(), ids.len())?;
         let mut x = decoder.embed(ids)?;
         for (layer, (block, past)) in decoder.blocks().iter().zip(&self.keys_values).enumerate() {
             let passed = block.pass(&x, Some(past), &rotary)?;

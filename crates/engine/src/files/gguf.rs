@@ -12,7 +12,10 @@ use std::{
 
 use candle_core::{
     Device, Tensor,
-    quantized::gguf_file::{Content, Value},
+    quantized::{
+        QTensor,
+        gguf_file::{Content, Value},
+    },
 };
 
 use crate::ModelError;
@@ -125,9 +128,16 @@ impl Gguf {
     /// Reads one tensor, dequantised to f32, on the CPU.
     ///
     /// # Errors
-    /// [`ModelError::MissingTensor`], [`ModelError::TensorDtype`] for a block format that candle cannot dequantise,
-    /// [`ModelError::Read`].
+    /// Those of [`Gguf::stored`].
     pub fn tensor(&self, name: &str) -> Result<Tensor, ModelError> {
+        Ok(self.stored(name)?.dequantize(&Device::Cpu)?)
+    }
+
+    /// Reads one tensor as it is stored, to the CPU.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`], [`ModelError::TensorDtype`] for a block format that candle cannot read, [`ModelError::Read`].
+    pub fn stored(&self, name: &str) -> Result<QTensor, ModelError> {
         let path = || self.path.clone();
         let info = self
             .content
@@ -135,13 +145,10 @@ impl Gguf {
             .get(name)
             .ok_or_else(|| ModelError::MissingTensor { name: name.into(), path: path() })?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let quantised = info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| {
-            match innermost(&error) {
-                candle_core::Error::Io(io) => ModelError::Read { path: path(), source: io.kind().into() },
-                _ => ModelError::TensorDtype { name: name.into(), path: path(), got: format!("{:?}", info.ggml_dtype) },
-            }
-        })?;
-        Ok(quantised.dequantize(&Device::Cpu)?)
+        info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| match innermost(&error) {
+            candle_core::Error::Io(io) => ModelError::Read { path: path(), source: io.kind().into() },
+            _ => ModelError::TensorDtype { name: name.into(), path: path(), got: format!("{:?}", info.ggml_dtype) },
+        })
     }
 }
 

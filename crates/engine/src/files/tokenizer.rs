@@ -3,8 +3,10 @@
 //! Both ways give one that pads and truncates nothing, draws nothing at random, and reads special-token text in its
 //! input as ordinary text.
 
+mod bytes;
 mod gguf;
 
+pub use bytes::token_bytes;
 pub use gguf::{eos_of_gguf, from_gguf};
 
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use candle_core::{DType, Device, Shape, Storage, Tensor};
+use candle_core::{DType, Device, Shape, Storage, Tensor, quantized::QTensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
 use safetensors::{Dtype, tensor::Metadata};
 
@@ -312,6 +312,28 @@ impl Store for GgufStore {
             _ => Ok(tensor),
         }
     }
+}
+
+/// A matrix of a GGUF file as it is stored, by its Hugging Face name; and of how many heads its rows are where llama.cpp has put them
+/// into another order, see [`stored_row`].
+///
+/// # Errors
+/// Those of [`Gguf::stored`].
+pub(crate) fn stored_matrix(gguf: &Gguf, config: &Config, name: &str) -> Result<(QTensor, Option<usize>), ModelError> {
+    let missing = || ModelError::MissingTensor { name: name.into(), path: gguf.path().into() };
+    let stored = gguf.stored(&gguf_name(name).ok_or_else(missing)?)?;
+    let heads = match config.architecture.family().gguf_rows {
+        RowOrder::Interleaved if name.contains(".q_proj.") => Some(config.num_attention_heads),
+        RowOrder::Interleaved if name.contains(".k_proj.") => Some(config.num_key_value_heads),
+        _ => None,
+    };
+    Ok((stored, heads))
+}
+
+/// Where row `row` of heads of `d` rows, in the order of a rotation by halves, stands in that of an interleaved rotation.
+pub(crate) fn stored_row(row: usize, d: usize) -> usize {
+    let (head, at) = (row / d, row % d);
+    head * d + at % (d / 2) * 2 + at / (d / 2)
 }
 
 /// Rows from the order of an interleaved rotation (0, d/2, 1, d/2 + 1, …) to that of a rotation by halves (0, 1, 2, …),

@@ -1,0 +1,233 @@
+//! One token at a time by the numbers as a GGUF file holds them: what writing wants, where time goes by the bytes that are read.
+//!
+//! Prompts are read by the [`Decoder`](crate::decoder::Decoder), whose products are exact; a [`Writing`] goes on from its keys and values.
+//! Rounding vectors to 8 bits moves log-probabilities by some hundredths of a nat, so nothing that is scored comes from here.
+
+mod rows;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
+
+use crate::{
+    ModelError,
+    architectures::config::Config,
+    block::inverse_frequencies,
+    files::{gguf::Gguf, weights},
+    past::Past,
+};
+use rows::{BLOCK, Rounded, Rows};
+
+/// A decoder-only model as its GGUF file holds it.
+#[derive(Debug)]
+pub struct Quantised {
+    config: Config,
+    embeddings: Rows,
+    layers: Vec<Layer>,
+    norm: Vec<f32>,
+    /// None where the output projection is the table.
+    lm_head: Option<Rows>,
+    frequencies: Vec<f32>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Vec<f32>,
+    /// Of queries, keys and values, above each other.
+    qkv: Linear,
+    head_norms: Option<[Vec<f32>; 2]>,
+    output: Linear,
+    mlp_norm: Vec<f32>,
+    /// Of gate and up, above each other.
+    gate_up: Linear,
+    down: Linear,
+}
+
+#[derive(Debug)]
+struct Linear {
+    rows: Rows,
+    bias: Option<Vec<f32>>,
+}
+
+impl Linear {
+    fn forward(&self, x: &[f32]) -> Vec<f32> {
+        let mut y = self.rows.times(&Rounded::of(x));
+        if let Some(bias) = &self.bias {
+            add(&mut y, bias);
+        }
+        y
+    }
+}
+
+/// A text in the making: keys and values of all that came before.
+#[derive(Debug)]
+pub struct Writing {
+    model: Arc<Quantised>,
+    /// Of each layer: keys and values `[n, 2 n_kv head_dim]` of every token so far.
+    keys_values: Vec<Vec<f32>>,
+    n: usize,
+}
+
+impl Quantised {
+    /// The model of a GGUF file on the CPU; `None` where its widths are no whole blocks.
+    ///
+    /// # Errors
+    /// A tensor is missing or cannot be read.
+    pub fn open(gguf: &Arc<Gguf>, config: &Config) -> std::result::Result<Option<Quantised>, ModelError> {
+        let queries = config.num_attention_heads * config.head_dim;
+        if [config.hidden_size, config.intermediate_size, queries].iter().any(|width| width % BLOCK != 0) {
+            return Ok(None);
+        }
+        let plain = weights::open_gguf(gguf.clone(), config, DType::F32, &Device::Cpu);
+        let vector = |name: &str, n: usize| plain.get(n, name)?.to_vec1::<f32>();
+        let push = |rows: &mut Rows, name: &str| -> std::result::Result<(), ModelError> {
+            let (stored, heads) = weights::stored_matrix(gguf, config, name)?;
+            let n_rows = stored.shape().dims2().map_or(0, |(n, _)| n);
+            rows.push(&stored, |row| heads.map_or(row, |heads| weights::stored_row(row, n_rows / heads)))?;
+            Ok(())
+        };
+        let linear = |names: &[(&str, usize)], has_bias: bool| -> std::result::Result<Linear, ModelError> {
+            let (mut rows, mut bias) = (Rows::default(), Vec::new());
+            for (name, n) in names {
+                push(&mut rows, &format!("{name}.weight"))?;
+                if has_bias {
+                    bias.extend(vector(&format!("{name}.bias"), *n)?);
+                }
+            }
+            Ok(Linear { rows, bias: has_bias.then_some(bias) })
+        };
+        let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
+        let kv = config.num_key_value_heads * d;
+        let layer = |i: usize| -> std::result::Result<Layer, ModelError> {
+            let at = |name: &str| format!("model.layers.{i}.{name}");
+            let [q, k, v] = ["q", "k", "v"].map(|of| at(&format!("self_attn.{of}_proj")));
+            let head_norm = |of: &str| vector(&at(&format!("self_attn.{of}_norm.weight")), d);
+            Ok(Layer {
+                attention_norm: vector(&*at("input_layernorm.weight"), h)?,
+                qkv: linear(&[(&*q, queries), (&*k, kv), (&*v, kv)], config.qkv_bias)?,
+                head_norms: if config.qk_norm { Some([head_norm("q")?, head_norm("k")?]) } else { None },
+                output: linear(&[(&*at("self_attn.o_proj"), h)], config.o_bias)?,
+                mlp_norm: vector(&*at("post_attention_layernorm.weight"), h)?,
+                gate_up: linear(&[(&*at("mlp.gate_proj"), f), (&*at("mlp.up_proj"), f)], config.mlp_bias)?,
+                down: linear(&[(&*at("mlp.down_proj"), h)], config.mlp_bias)?,
+            })
+        };
+        let table = |name: &str| -> std::result::Result<Rows, ModelError> {
+            let mut rows = Rows::default();
+            push(&mut rows, name)?;
+            Ok(rows)
+        };
+        Ok(Some(Quantised {
+            embeddings: table("model.embed_tokens.weight")?,
+            layers: (0..config.num_hidden_layers).map(layer).collect::<std::result::Result<_, _>>()?,
+            norm: vector("model.norm.weight", h)?,
+            lm_head: if config.tie_word_embeddings { None } else { Some(table("lm_head.weight")?) },
+            frequencies: inverse_frequencies(&config.rope, d),
+            config: config.clone(),
+        }))
+    }
+}
+
+impl Writing {
+    /// Goes on behind a prompt that the same model's [`Decoder`](crate::decoder::Decoder) has read.
+    ///
+    /// # Errors
+    /// A tensor operation failed.
+    pub fn behind(model: &Arc<Quantised>, past: &Past) -> Result<Writing> {
+        let numbers = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1();
+        let keys_values = past.keys_values().iter().map(numbers).collect::<Result<_>>()?;
+        Ok(Writing { model: model.clone(), keys_values, n: past.len() })
+    }
+
+    /// Takes the token `id`; returns the logits `[V]` of what comes behind it.
+    pub fn push(&mut self, id: u32) -> Vec<f64> {
+        let model = self.model.clone();
+        let config = &model.config;
+        let angles: Vec<(f32, f32)> = model
+            .frequencies
+            .iter()
+            .map(|f| f64::from(self.n as f32 * f))
+            .map(|angle| (angle.cos() as f32, angle.sin() as f32))
+            .collect();
+        let mut x = model.embeddings.numbers(id as usize);
+        for (layer, keys_values) in model.layers.iter().zip(&mut self.keys_values) {
+            let mut qkv = layer.qkv.forward(&normed(&x, &layer.attention_norm, config.rms_norm_eps));
+            let (q, k) = (config.num_attention_heads, config.num_key_value_heads);
+            for (place, head) in qkv.chunks_exact_mut(config.head_dim).take(q + k).enumerate() {
+                if let Some([of_q, of_k]) = &layer.head_norms {
+                    let weight = if place < q { of_q } else { of_k };
+                    head.copy_from_slice(&normed(head, weight, config.rms_norm_eps));
+                }
+                rotate(head, &angles);
+            }
+            let (queries, own) = qkv.split_at(q * config.head_dim);
+            keys_values.extend_from_slice(own);
+            let seen = attention(config, queries, keys_values);
+            add(&mut x, &layer.output.forward(&seen));
+            let gate_up = layer.gate_up.forward(&normed(&x, &layer.mlp_norm, config.rms_norm_eps));
+            let (gate, up) = gate_up.split_at(config.intermediate_size);
+            let hidden: Vec<f32> = gate.iter().zip(up).map(|(g, u)| g / (1.0 + (-g).exp()) * u).collect();
+            add(&mut x, &layer.down.forward(&hidden));
+        }
+        self.n += 1;
+        let head = model.lm_head.as_ref().unwrap_or(&model.embeddings);
+        let logits = head.times(&Rounded::of(&normed(&x, &model.norm, config.rms_norm_eps)));
+        logits.into_iter().map(f64::from).collect()
+    }
+}
+
+fn add(x: &mut [f32], y: &[f32]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+/// `x` over the root of its mean square, times `weight`.
+fn normed(x: &[f32], weight: &[f32], eps: f64) -> Vec<f32> {
+    let squares: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();
+    let scale = (1.0 / (squares / x.len() as f64 + eps).sqrt()) as f32;
+    x.iter().zip(weight).map(|(x, w)| x * scale * w).collect()
+}
+
+/// Rotates a head by halves.
+fn rotate(head: &mut [f32], angles: &[(f32, f32)]) {
+    let (first, last) = head.split_at_mut(angles.len());
+    for ((a, b), (cos, sin)) in first.iter_mut().zip(last).zip(angles) {
+        (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
+    }
+}
+
+/// What the heads of one token, the last, see: `[n_heads head_dim]`.
+fn attention(config: &Config, queries: &[f32], keys_values: &[f32]) -> Vec<f32> {
+    let (d, n_kv) = (config.head_dim, config.num_key_value_heads);
+    let width = 2 * n_kv * d;
+    let n = keys_values.len() / width;
+    let first = config.sliding_window.map_or(0, |window| n.saturating_sub(window));
+    let of_kv = config.num_attention_heads / n_kv;
+    let mut seen = vec![0.0; queries.len()];
+    seen.par_chunks_mut(d).zip(queries.par_chunks(d)).enumerate().for_each(|(head, (seen, query))| {
+        let at = head / of_kv * d;
+        let rows = || keys_values[first * width..].chunks_exact(width);
+        let scale = 1.0 / (d as f32).sqrt();
+        let mut weights: Vec<f32> = rows().map(|row| scale * dot(query, &row[at..at + d])).collect();
+        let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        weights.iter_mut().for_each(|weight| *weight = (*weight - most).exp());
+        let total: f32 = weights.iter().sum();
+        for (weight, row) in weights.iter().zip(rows()) {
+            let value = &row[n_kv * d + at..][..d];
+            let share = weight / total;
+            seen.iter_mut().zip(value).for_each(|(seen, value)| *seen += share * value);
+        }
+    });
+    seen
+}
+
+/// Summed in eight lanes, which the compiler makes a vector of.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a8.zip(b8) {
+        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += a * b);
+    }
+    lanes.iter().sum::<f32>() + rest
+}
