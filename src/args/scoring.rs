@@ -43,6 +43,13 @@ pub struct ModelArgs {
     /// smollm2-135m]
     #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub model: Vec<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Where models run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct PlaceArgs {
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu", help_heading = MODEL)]
     pub device: DeviceChoice,
@@ -78,7 +85,15 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 impl ModelArgs {
-    /// As the library takes them; threads are started, and the device is open. The bar that shows what is fetched goes with them.
+    /// As the library takes them; see [`PlaceArgs::options`].
+    pub fn options(&self) -> anyhow::Result<ModelOptions> {
+        Ok(ModelOptions { models: self.model.clone(), ..self.place.options()? })
+    }
+}
+
+impl PlaceArgs {
+    /// As the library takes them, without models; threads are started, and the device is open. The bar that shows what is fetched goes
+    /// with them.
     pub fn options(&self) -> anyhow::Result<ModelOptions> {
         self.start_threads()?;
         let (dtype, device) = (self.dtype()?, self.device.open()?);
@@ -87,7 +102,7 @@ impl ModelArgs {
         }
         let progress = Some(transfers());
         let fetch = ResolveOptions { offline: self.offline, progress, ..ResolveOptions::default() };
-        Ok(ModelOptions { models: self.model.clone(), device, dtype, max_memory: self.max_memory, fetch })
+        Ok(ModelOptions { models: Vec::new(), device, dtype, max_memory: self.max_memory, fetch })
     }
 
     /// Starts as many threads as asked for; once, before anything computes.

@@ -222,7 +222,7 @@ impl Args {
             Some(DetectorChoice::Given(detector)) => Settings::of_provenance(&detector.training.table),
             Some(DetectorChoice::Shipped) | None => Settings::default(),
         };
-        let settings = Settings { max_memory: self.model.max_memory, ..self.settings.over(trained)? };
+        let settings = Settings { max_memory: self.model.place.max_memory, ..self.settings.over(trained)? };
         let has = |task: &Task| subject.samples().any(|sample| sample.task == *task);
         let options = GateOptions {
             facts_only: detector.is_none(),

@@ -82,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         detector: args.detector.as_deref().filter(|_| !facts_only).map(detector_called).transpose()?,
         facts_only,
         tasks: vec![Task::Review],
-        settings: Settings { max_memory: args.model.max_memory, ..Settings::default() },
+        settings: Settings { max_memory: args.model.place.max_memory, ..Settings::default() },
         models: args.model.options()?,
         ..GateOptions::default()
     })?;

@@ -92,8 +92,8 @@ impl Memory {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.model.model.is_empty() {
-        args.model.start_threads()?;
-        return health::run(args.json, args.model.offline);
+        args.model.place.start_threads()?;
+        return health::run(args.json, args.model.place.offline);
     }
     let mut ok = true;
     let mut models = args.model.options()?;
@@ -112,7 +112,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         ok &= checks.iter().all(GradientCheck::passed);
         let c = scorer.model.config();
         let footprint = Footprint::of(&scorer.model);
-        let limits = Limits { max_bytes: args.model.max_memory, ..Limits::default() };
+        let limits = Limits { max_bytes: args.model.place.max_memory, ..Limits::default() };
         // the checks have used the device, so that this is known
         let slow = fused_kernels_problem().filter(|_| !scorer.model.device().is_cpu());
         let memory = Memory::plans(&footprint, c.max_tokens(), limits);
@@ -127,7 +127,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 "parameters": c.n_parameters(),
                 "weight_bytes": footprint.weights(),
                 "threads": rayon::current_num_threads(),
-                "max_memory": args.model.max_memory,
+                "max_memory": args.model.place.max_memory,
                 "memory": { "typical": memory[0].json(), "longest": memory[1].json() },
                 "fused_kernels_problem": slow,
                 "gradient_checks": checks,
@@ -152,7 +152,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         if let Some(problem) = slow {
             print(&format!("  {problem}\n"))?;
         }
-        print(&match args.model.max_memory {
+        print(&match args.model.place.max_memory {
             Some(bytes) => format!("memory, at most {}:\n", size(bytes)),
             None => "memory, without a bound (--max-memory sets one):\n".to_owned(),
         })?;

@@ -123,7 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector(sample.task)?;
-    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(args.features()?)? };
+    let settings = Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let models = args.model.options()?;

@@ -12,6 +12,7 @@ use crate::{
     args::{
         choice,
         samples::{BeginArgs, ChoiceArgs, print_summary, tell_failures},
+        scoring::PlaceArgs,
     },
     progress::RunBar,
     terminal::{UsageError, note, print},
@@ -43,6 +44,7 @@ use veridiff_text::sample::Sample;
 /// What `judge` is like in use.
 const EXAMPLES: &str = "\
 Examples:
+  veridiff judge --input samples.jsonl --backend local:qwen2.5-coder-0.5b -o judged.parquet
   veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL --dry-run   # what would it take?
   veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL -o judged.parquet
   veridiff judge --input samples.jsonl --backend replay:judged.parquet.replies.jsonl -o again.parquet   # without a socket
@@ -58,8 +60,8 @@ pub struct Args {
     /// The table (.parquet, .csv or .jsonl)
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["probe", "dry_run"])]
     output: Option<PathBuf>,
-    /// What answers: `[NAME=]openai:URL#MODEL`, `scripted:FILE`, `replay:FILE` or a `.toml` that names one with its settings;
-    /// several are several judges
+    /// What answers: `[NAME=]local:MODEL`, `openai:URL#MODEL`, `scripted:FILE`, `replay:FILE` or a `.toml` that names one with its
+    /// settings; several are several judges
     #[arg(long, value_name = "SPEC", required = true)]
     backend: Vec<String>,
     /// How the judge comes to its score: direct, few_shot, multi_step, tree, or all of them
@@ -117,6 +119,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "probe")]
     dry_run: bool,
     #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
     begin: BeginArgs,
@@ -154,7 +158,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     };
     let store = args.store(&specs, Some(output))?;
     tell_hosts(&specs, samples.len());
-    let recorders = specs.iter().map(|spec| spec.open(&store, args.max_cost)).collect::<Result<Vec<_>, _>>()?;
+    let models = args.place.options()?;
+    let open = |spec: &Spec| spec.open(&store, args.max_cost, &models);
+    let recorders = specs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let reading = args.reading.unwrap_or_else(|| {
         let all = recorders.iter().all(|recorder| recorder.abilities().log_probs);
         if all { Reading::Digits } else { Reading::Text }
@@ -178,7 +184,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// Says where diffs go before any does.
-fn tell_hosts(specs: &[Spec], n_samples: usize) {
+pub(super) fn tell_hosts(specs: &[Spec], n_samples: usize) {
     for spec in specs {
         if let SpecKind::OpenAi(server) = &spec.kind {
             note(&format!("{n_samples} diffs with their texts go to {} ({})", server.base_url, server.model));
@@ -187,23 +193,39 @@ fn tell_hosts(specs: &[Spec], n_samples: usize) {
 }
 
 /// How many samples a judge looks at at once.
-fn concurrency(spec: &Spec) -> usize {
+pub(super) fn concurrency(spec: &Spec) -> usize {
     match &spec.kind {
         SpecKind::OpenAi(server) => server.concurrency,
-        SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
+        // a model here has all threads for one request
+        SpecKind::Local(_) | SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
     }
 }
 
+/// Backends by their names, of which no two may be the same.
+pub(super) fn distinct_specs(backends: &[String]) -> anyhow::Result<Vec<Spec>> {
+    let specs = backends.iter().map(|spec| Spec::parse(spec)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = BTreeSet::new();
+    for spec in &specs {
+        if !names.insert(spec.column_name()) {
+            let problem = format!("two backends are called `{}`", spec.column_name());
+            return Err(UsageError::error(problem, "write NAME= before one of them"));
+        }
+    }
+    Ok(specs)
+}
+
+/// Where the replies of a run go that writes `output`.
+pub(super) fn replies_beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".replies.jsonl");
+    PathBuf::from(name)
+}
+
 impl Args {
-    /// The backends with the options that are theirs; no two may have one name.
+    /// The backends with the options that are theirs.
     fn specs(&self) -> anyhow::Result<Vec<Spec>> {
-        let mut specs = self.backend.iter().map(|spec| Spec::parse(spec)).collect::<Result<Vec<_>, _>>()?;
-        let mut names = BTreeSet::new();
+        let mut specs = distinct_specs(&self.backend)?;
         for spec in &mut specs {
-            if !names.insert(spec.column_name()) {
-                let problem = format!("two judges are called `{}`", spec.column_name());
-                return Err(UsageError::error(problem, "write NAME= before one of them"));
-            }
             if let SpecKind::OpenAi(server) = &mut spec.kind {
                 server.concurrency = self.concurrency.unwrap_or(server.concurrency);
                 server.timeout_s = self.timeout.unwrap_or(server.timeout_s);
@@ -246,12 +268,7 @@ impl Args {
     /// Where replies go: nowhere if all of them come from finished studies.
     fn store(&self, specs: &[Spec], output: Option<&Path>) -> anyhow::Result<Arc<Store>> {
         let replays = specs.iter().all(|spec| matches!(spec.kind, SpecKind::Replay(_)));
-        let beside = output.map(|output| {
-            let mut name = output.as_os_str().to_owned();
-            name.push(".replies.jsonl");
-            PathBuf::from(name)
-        });
-        Ok(Arc::new(match self.replies.clone().or(beside) {
+        Ok(Arc::new(match self.replies.clone().or(output.map(replies_beside)) {
             Some(path) if !replays => Store::open(&path)?,
             _ => Store::in_memory(),
         }))
@@ -259,9 +276,9 @@ impl Args {
 
     /// What each backend does.
     fn print_probes(&self, specs: &[Spec]) -> anyhow::Result<Exit> {
-        let store = self.store(specs, None)?;
+        let (store, models) = (self.store(specs, None)?, self.place.options()?);
         for spec in specs {
-            let recorder: Recorder = spec.open(&store, None)?;
+            let recorder: Recorder = spec.open(&store, None, &models)?;
             let found = serde_json::json!({
                 "name": recorder.name(),
                 "identity": recorder.identity(),

@@ -95,7 +95,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let hint = format!("built-in ones: {}", classifiers.join(", "));
         note(&format!("without a --classifier only `{BLEU4}` is computed of the family reference ({hint})"));
     }
-    let settings = Settings { max_memory: args.model.max_memory, ..args.settings.settings(choice.features.clone())? };
+    let settings =
+        Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(choice.features.clone())? };
     let (samples, n_unreadable) = args.choice.samples(&args.input)?;
     choice.check()?;
     let mut models = args.model.options()?;

@@ -30,12 +30,16 @@ pub struct Message {
     pub role: Role,
     /// What is said.
     pub content: String,
+    /// How many of its first bytes many messages share, such as the same diff before several texts; at a boundary of letters. A model
+    /// here reads them once. It is no part of what is said.
+    #[serde(skip)]
+    pub n_shared: usize,
 }
 
 impl Message {
     /// A message.
     pub fn new(role: Role, content: impl Into<String>) -> Message {
-        Message { role, content: content.into() }
+        Message { role, content: content.into(), n_shared: 0 }
     }
 }
 
@@ -54,6 +58,9 @@ pub struct Request {
     pub seed: u64,
     /// Strings whose log-probabilities are wanted wherever a token could be one of them, blanks around it left out.
     pub wanted: Vec<String>,
+    /// Strings that end the answer, of which they are then no part; none of them is empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
     /// Which of several askings of the same this is; each is a request of its own.
     pub repeat: u32,
     /// Which attempt at a readable answer this is, from 0.
@@ -70,6 +77,7 @@ impl Request {
             temperature: 0.0,
             seed: 0,
             wanted: Vec::new(),
+            stop: Vec::new(),
             repeat: 0,
             attempt: 0,
         }
@@ -178,6 +186,9 @@ pub struct Abilities {
     pub log_probs: bool,
     /// Log-probabilities of a text that is given.
     pub text_log_probs: bool,
+    /// Whether it makes an answer begin as [`Backend::choose`] wants it to, so that a choice takes no answer at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forces_prefix: bool,
     /// Whether the same request, without chance, is answered the same; none where nobody has tried.
     pub is_repeatable: Option<bool>,
 }

@@ -98,6 +98,7 @@ impl Backend for Endpoint {
         Abilities {
             log_probs: self.found.top_log_probs.is_some(),
             text_log_probs: self.found.echoes,
+            forces_prefix: false,
             is_repeatable: self.found.is_repeatable,
         }
     }

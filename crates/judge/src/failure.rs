@@ -29,6 +29,8 @@ pub enum Kind {
     Connect,
     /// The server answered with an error status.
     Http(u16),
+    /// A model here could not compute the answer.
+    Model,
     /// Request or reply is longer than what is allowed.
     TooLong,
     /// The backend cannot do what was asked.
@@ -68,6 +70,7 @@ impl fmt::Display for Kind {
             Kind::Timeout => "timeout",
             Kind::Connect => "connect",
             Kind::Http(status) => return write!(f, "http_{status}"),
+            Kind::Model => "model",
             Kind::TooLong => "too_long",
             Kind::Unsupported => "unsupported",
             Kind::NotRecorded => "not_recorded",
@@ -142,6 +145,9 @@ pub enum JudgeError {
         /// What it did.
         failure: Failure,
     },
+    /// A model on this machine cannot be found or loaded.
+    #[error("the model cannot judge")]
+    Model(#[from] veridiff_core::Error),
     /// The file of replies cannot be read or written.
     #[error("the replies cannot be kept")]
     Store(#[from] TableError),
@@ -158,11 +164,12 @@ impl JudgeError {
         match self {
             JudgeError::Read { .. } => None,
             JudgeError::Spec { .. } => Some(
-                "scripted:FILE, replay:FILE, openai:URL#MODEL or a .toml file; NAME= before it names its columns"
+                "local:MODEL, openai:URL#MODEL, scripted:FILE, replay:FILE or a .toml file; NAME= before it names its columns"
                     .to_owned(),
             ),
             JudgeError::File { hint, .. } | JudgeError::Settings { hint, .. } => Some(hint.clone()),
             JudgeError::Server { failure, .. } => Some(server_hint(failure.kind).to_owned()),
+            JudgeError::Model(error) => error.hint(),
             JudgeError::Store(error) => error.hint(),
         }
     }

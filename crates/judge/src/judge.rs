@@ -87,11 +87,16 @@ pub struct Judge {
     settings: Settings,
 }
 
+/// What the answer begins with where its score alone is asked for, and a backend can be made to begin so.
+const PREFIX: &str = r#"{"answer": "#;
+
 /// A readable answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// What the judge said.
+    /// What the judge said; where nothing was written, the most probable score.
     pub verdict: Verdict,
+    /// Whether the score was written, and not only its digits' probabilities read.
+    pub is_written: bool,
     /// The probabilities of the scores, where they are what is read.
     pub levels: Option<Levels>,
 }
@@ -244,6 +249,7 @@ impl Judge {
             temperature: self.settings.temperature,
             seed: self.settings.seed,
             wanted: if digits { DIGITS.map(str::to_owned).to_vec() } else { Vec::new() },
+            stop: Vec::new(),
             repeat,
             attempt: 0,
         }
@@ -253,11 +259,26 @@ impl Judge {
     pub fn judge(&self, sample: &Sample, strategy: Strategy) -> Judgement {
         let prompt = self.set.prompt(sample, strategy, self.settings.is_brief(strategy));
         let mut judgement = Judgement { note: prompt.note.clone(), ..Judgement::default() };
+        let is_choice = self.settings.is_brief(strategy) && self.recorder.abilities().forces_prefix;
         for repeat in 0..self.settings.repeats {
-            let outcome = self.repeat(self.first(&prompt, repeat), &mut judgement);
+            let first = self.first(&prompt, repeat);
+            let outcome = match is_choice {
+                true => self.choose(&first, &mut judgement.spent),
+                false => self.repeat(first, &mut judgement),
+            };
             judgement.outcomes.push(outcome);
         }
         judgement
+    }
+
+    /// Reads the digits' probabilities where the score would stand, without an answer.
+    fn choose(&self, request: &Request, spent: &mut Spent) -> Result<Scored, Failure> {
+        let choice = self.recorder.choose(request, PREFIX, &request.wanted)?;
+        self.pay(choice.usage, spent);
+        let probabilities: Vec<f64> = choice.log_probs.iter().map(|p| p.map_or(0.0, f64::exp)).collect();
+        let levels = Levels::of(&probabilities)?;
+        let verdict = Verdict::of_score(levels.most_probable());
+        Ok(Scored { verdict, is_written: false, levels: Some(levels) })
     }
 
     /// Asks until there is a readable answer. All replies that are there already are read again in their order, so that a better
@@ -275,7 +296,7 @@ impl Judge {
                 Err(failure) if failure.kind == Kind::NotRecorded => return Err(last.unwrap_or(failure)),
                 Err(failure) => return Err(failure),
             };
-            self.pay(&reply, &mut judgement.spent);
+            self.pay(reply.usage, &mut judgement.spent);
             let failure = match self.scored(&reply) {
                 Ok(scored) => return Ok(scored),
                 Err(failure) => failure,
@@ -295,9 +316,9 @@ impl Judge {
         unreachable!("a round of attempts ends")
     }
 
-    fn pay(&self, reply: &Reply, spent: &mut Spent) {
+    fn pay(&self, usage: Option<Usage>, spent: &mut Spent) {
         spent.n_replies += 1;
-        match reply.usage {
+        match usage {
             None => spent.n_silent += 1,
             Some(usage) => {
                 spent.usage += usage;
@@ -312,7 +333,7 @@ impl Judge {
             Reading::Text => None,
             Reading::Digits => Some(Levels::at(token_at(reply, verdict.answer_at)?, verdict.answer)?),
         };
-        Ok(Scored { verdict, levels })
+        Ok(Scored { verdict, is_written: true, levels })
     }
 }
 

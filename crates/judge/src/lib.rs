@@ -14,10 +14,11 @@
 //! |---|---|
 //! | `backend.rs` | [`Backend`](backend::Backend), the one trait for all that answers; requests, replies, usage |
 //! | `backend/scripted.rs` | replies written down in a file |
-//! | `backend/spec.rs` | how a backend is named: `scripted:FILE`, `replay:FILE`, `openai:URL#MODEL`, a `.toml` |
+//! | `backend/spec.rs` | how a backend is named: `local:MODEL`, `openai:URL#MODEL`, `scripted:FILE`, `replay:FILE`, a `.toml` |
 //! | `failure.rs` | why a reply is none, by kind; what is wrong with settings, and how to mend it |
 //! | `recorder.rs`, `store.rs` | every reply in a file before it is used; a finished study without a socket |
 //! | `cost.rs` | what replies cost, exactly, and the bound on it |
+//! | `local/` | a model on this machine: conversations, answers held to a schema, probabilities behind a forced prefix |
 //! | `endpoint/` | servers: transport, retries, limits, what a server really does, the bodies sent and read |
 //! | `prompts/` | prompt sets as data, strategies, the form of an answer and its schema, the fence around data |
 //! | `parse.rs` | a reply becomes a verdict or a failure, never a guess |
@@ -25,9 +26,10 @@
 //! | `judge.rs` | one sample by one strategy: attempts and repeats |
 //! | `panel.rs` | several strategies together |
 //! | `source.rs` | all of that as a source of columns |
+//! | `parallel.rs` | many samples at once |
 //! | `figures.rs` | what verdicts are worth, beside labels and reactions |
 //!
-//! Nothing here prints, and nothing knows a command line. A model of our own is one more `impl Backend`.
+//! Nothing here prints, and nothing knows a command line.
 
 pub mod backend;
 pub mod cost;
@@ -37,7 +39,10 @@ pub mod failure;
 pub mod figures;
 pub mod judge;
 pub mod levels;
+#[cfg(feature = "local")]
+pub mod local;
 pub mod panel;
+pub mod parallel;
 pub mod parse;
 pub mod prompts;
 pub mod recorder;

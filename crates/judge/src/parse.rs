@@ -44,6 +44,21 @@ pub struct Verdict {
     pub is_cut: bool,
 }
 
+impl Verdict {
+    /// A score without words.
+    pub fn of_score(answer: u8) -> Verdict {
+        Verdict {
+            answer,
+            answer_at: 0,
+            explanation: None,
+            kind: None,
+            quotes: Vec::new(),
+            is_coerced: false,
+            is_cut: false,
+        }
+    }
+}
+
 /// Words by which a model declines, at the beginning of a reply without any object.
 static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     let pattern =

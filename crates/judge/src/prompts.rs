@@ -220,21 +220,19 @@ impl PromptSet {
             &[("what", self.file.what.of(task)), ("strategy", strategy_text.trim()), ("form", form.shown())],
         );
         let fence = Fence::new(&sample.diff, &sample.text, &self.file.tags);
-        let user = filled(
-            &self.file.prompt.user,
-            &[
-                ("what", self.file.what.of(task)),
-                ("code", &fence.code),
-                ("code2", &fence.code2),
-                ("diff", &fence.diff),
-                ("text", &fence.text),
-            ],
-        );
-        Prompt {
-            messages: vec![Message::new(Role::System, system), Message::new(Role::User, user.trim_start_matches('\n'))],
-            schema: form.schema(),
-            note: fence.note(),
-        }
+        let values = [
+            ("what", &self.file.what.of(task)[..]),
+            ("code", &fence.code),
+            ("code2", &fence.code2),
+            ("diff", &fence.diff),
+            ("text", &fence.text),
+        ];
+        let template = self.file.prompt.user.trim_start_matches('\n');
+        let user = Message {
+            n_shared: filled(&template[..end_of_diff(template)], &values).len(),
+            ..Message::new(Role::User, filled(template, &values))
+        };
+        Prompt { messages: vec![Message::new(Role::System, system), user], schema: form.schema(), note: fence.note() }
     }
 
     /// The hash of all that these strategies ask: a table's numbers mean the same only under the same one.
@@ -262,8 +260,16 @@ fn examples_of(examples: &Examples, form: &Form) -> String {
     shown
 }
 
+/// How much of a user's turn is the same for all texts about a diff: its lines before the first that hangs on the text, if the diff is
+/// among them.
+fn end_of_diff(template: &str) -> usize {
+    let of_text = ["{text}", "{code2}"].iter().filter_map(|key| template.find(key)).min().unwrap_or(0);
+    let end = template[..of_text].rfind('\n').map_or(0, |newline| newline + 1);
+    if template[..end].contains("{diff}") { end } else { 0 }
+}
+
 /// A text with `{key}` replaced by values in one pass: what a value holds is never replaced.
-fn filled(text: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = rest.find('{') {

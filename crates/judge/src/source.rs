@@ -7,7 +7,7 @@
 //! | `judge_<s>` | 0 to 4 | the score: expected by the digits' probabilities, or as written; the mean of repeats |
 //! | `judge_<s>_p` | 0 to 1 | the probability that the score is at least the threshold |
 //! | `judge_<s>_entropy`, `_mass` | nats; 0 to 1 | of the five digits, where they are read |
-//! | `judge_<s>_agrees` | 0 to 1 | share of answers whose written score is the most probable one, where digits are read |
+//! | `judge_<s>_agrees` | 0 to 1 | share of answers whose written score is the most probable one, where digits are read and scores written |
 //! | `judge_<s>_quotes` | 0 to 1 | share of the judge's quotes that stand in the diff; null if it quotes nothing |
 //! | `judge_<s>_sd`, `_flip` | 0 to 2; 0 to 1 | deviation of repeats; share of them that is not of the majority |
 //! | `judge_<s>_answer`, `_kind`, `_explanation` | text | of the first readable answer, as data |
@@ -19,15 +19,7 @@
 //! | `judge_note` | text | invisible characters and guessable tags in the data |
 //! | `status`, `error` | text | `error` if some strategy could not judge, so that a resumed run asks again; the first failure |
 
-use std::{
-    collections::BTreeMap,
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc,
-    },
-};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use serde_json::Value;
 use veridiff_core::{
@@ -42,6 +34,7 @@ use crate::{
     backend::{Backend, Request},
     judge::{Judge, Judgement, Reading, Spent, mean},
     panel::{Member, Panel},
+    parallel::in_parallel,
     prompts::Strategy,
 };
 
@@ -136,7 +129,8 @@ impl Columns<'_> {
                 let likely = scored.levels.map(|levels| levels.most_probable());
                 f64::from(u8::from(likely == Some(scored.verdict.answer)))
             };
-            self.put(&column("_agrees"), scored.map(|scored| mean(scored.iter().map(agrees))));
+            let written = scored.filter(|scored| scored.iter().all(|scored| scored.is_written));
+            self.put(&column("_agrees"), written.map(|scored| mean(scored.iter().map(agrees))));
         }
         let quotes: Vec<&String> = scored.unwrap_or_default().iter().flat_map(|s| &s.verdict.quotes).collect();
         let stands = |quote: &&String| f64::from(u8::from(sample.diff.contains(quote.as_str())));
@@ -223,37 +217,22 @@ impl ColumnSource for JudgeSource {
     }
 
     fn columns(&mut self, samples: &[&Sample], _settings: &ScoreSettings, done: &mut Done<'_>) -> Result<()> {
-        let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
         let this = &*self;
-        std::thread::scope(|scope| {
-            let (sender, parts) = mpsc::channel();
-            for _ in 0..this.concurrency.min(samples.len()) {
-                let sender = sender.clone();
-                let (next, is_over) = (&next, &is_over);
-                scope.spawn(move || {
-                    while !is_over.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(sample) = samples.get(index) else { break };
-                        if sender.send((index, this.part(sample))).is_err() {
-                            break;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            for (index, Part { row, given_up }) in parts {
-                if done(index, row) == ControlFlow::Break(()) {
-                    is_over.store(true, Ordering::Relaxed);
-                    break;
-                }
+        in_parallel(
+            samples.len(),
+            this.concurrency,
+            |index| this.part(samples[index]),
+            |index, Part { row, given_up }| {
+                done(index, row)?;
                 // only now that the row is kept does a resumed run have to ask anew
                 for (first, n_attempts) in given_up {
                     if let Err(failure) = this.judge.recorder().give_up(&first, n_attempts) {
                         tracing::warn!("a resumed run will not ask `{}` anew: {failure}", samples[index].id);
                     }
                 }
-            }
-        });
+                ControlFlow::Continue(())
+            },
+        );
         Ok(())
     }
 }

@@ -89,7 +89,7 @@ impl Backend for Scripted {
     fn abilities(&self) -> Abilities {
         let has_tokens = |reply: &ScriptedReply| matches!(reply, ScriptedReply::Whole { tokens: Some(_), .. });
         let log_probs = self.rules.iter().flat_map(|rule| &rule.replies).any(has_tokens);
-        Abilities { log_probs, text_log_probs: false, is_repeatable: Some(true) }
+        Abilities { log_probs, text_log_probs: false, forces_prefix: false, is_repeatable: Some(true) }
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {

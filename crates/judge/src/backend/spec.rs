@@ -14,11 +14,13 @@ use crate::{
     recorder::Recorder,
     store::Store,
 };
+use veridiff_core::run::models::ModelOptions;
 
 /// The environment variable that a key is read from unless another is named.
 const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
 
-/// A backend as it is named: `[NAME=]scripted:FILE`, `[NAME=]replay:FILE`, `[NAME=]openai:URL#MODEL`, or a `.toml` file.
+/// A backend as it is named: `[NAME=]local:MODEL`, `[NAME=]openai:URL#MODEL`, `[NAME=]scripted:FILE`, `[NAME=]replay:FILE`, or a
+/// `.toml` file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// What its columns are called after; where absent, after what answers.
@@ -36,6 +38,8 @@ pub enum SpecKind {
     Scripted(PathBuf),
     /// A finished study.
     Replay(PathBuf),
+    /// A model on this machine, named as everywhere.
+    Local(String),
     /// A server.
     OpenAi(ServerSettings),
 }
@@ -112,6 +116,7 @@ impl Spec {
             SpecKind::Scripted(file) | SpecKind::Replay(file) => {
                 *file = path.parent().unwrap_or(Path::new("")).join(&*file);
             }
+            SpecKind::Local(_) => {}
             SpecKind::OpenAi(server) => {
                 server.api_key_env = file.api_key_env.unwrap_or(server.api_key_env.clone());
                 server.concurrency = file.concurrency.unwrap_or(server.concurrency);
@@ -128,6 +133,10 @@ impl Spec {
         let own = match &self.kind {
             SpecKind::Scripted(_) => "scripted".to_owned(),
             SpecKind::Replay(_) => "replay".to_owned(),
+            SpecKind::Local(model) => {
+                let last = model.trim_end_matches('/').rsplit('/').next().unwrap_or(model);
+                last.trim_end_matches(".gguf").to_owned()
+            }
             SpecKind::OpenAi(server) => server.model.rsplit('/').next().unwrap_or(&server.model).to_owned(),
         };
         let plain = |c: char| if is_plain(c) { c } else { '-' };
@@ -135,17 +144,34 @@ impl Spec {
     }
 
     /// Opens it. Replies go into `store`, where those of an earlier run may be; a server is asked what it does, unless the store has
-    /// that already.
+    /// that already; a model on this machine is loaded as `models` says.
     ///
     /// # Errors
     /// A file cannot be used, a server cannot be reached or does not do what is needed.
-    pub fn open(&self, store: &Arc<Store>, max_cost: Option<f64>) -> Result<Recorder, JudgeError> {
+    pub fn open(
+        &self,
+        store: &Arc<Store>,
+        max_cost: Option<f64>,
+        models: &ModelOptions,
+    ) -> Result<Recorder, JudgeError> {
         let purse = Purse::new(self.price.clone(), max_cost)?;
+        #[cfg(not(feature = "local"))]
+        let _ = models;
         match &self.kind {
             SpecKind::Replay(file) => Recorder::replay(self.name.as_deref(), Store::read(file)?, purse),
             SpecKind::Scripted(file) => {
                 Recorder::new(&self.column_name(), Box::new(Scripted::read(file)?), store.clone(), purse)
             }
+            #[cfg(feature = "local")]
+            SpecKind::Local(model) => {
+                let local = crate::local::Local::open(model, models)?;
+                Recorder::new(&self.column_name(), Box::new(local), store.clone(), purse)
+            }
+            #[cfg(not(feature = "local"))]
+            SpecKind::Local(_) => Err(JudgeError::settings(
+                "this build loads no model to judge with",
+                "build with the feature `local`, or judge from a file: scripted:FILE, replay:FILE",
+            )),
             #[cfg(feature = "endpoint")]
             SpecKind::OpenAi(server) => {
                 let endpoint = crate::endpoint::Endpoint::open(server, store)?;
@@ -191,7 +217,7 @@ fn kind_of(spec: &str) -> Result<SpecKind, JudgeError> {
         Some(("scripted", file)) if !file.is_empty() => Ok(SpecKind::Scripted(file.into())),
         Some(("replay", file)) if !file.is_empty() => Ok(SpecKind::Replay(file.into())),
         Some(("openai", address)) => server_of(address).map(SpecKind::OpenAi).map_err(|problem| bad(&problem)),
-        Some(("local", _)) => Err(bad("local models do not judge yet")),
+        Some(("local", model)) if !model.is_empty() => Ok(SpecKind::Local(model.to_owned())),
         _ if spec.ends_with(".toml") => Err(bad("there is no such file")),
         _ => Err(bad("it does not begin with the kind of one")),
     }
@@ -251,6 +277,7 @@ mod tests {
         assert_eq!((&*server.base_url, &*server.model), ("https://host/v1", "org/model:8b"));
         assert_eq!(spec.column_name(), "mine");
         assert_eq!(Spec::parse("openai:http://127.0.0.1:80/v1#org/m@el:8b").unwrap().column_name(), "m-el-8b");
+        assert_eq!(Spec::parse("local:models/tiny.gguf").unwrap().column_name(), "tiny");
         assert_eq!(Spec::parse("scripted:a=b").unwrap().kind, SpecKind::Scripted("a=b".into()));
     }
 
@@ -262,7 +289,7 @@ mod tests {
             ("openai:http://host/v1#m", "https only"),
             ("openai:http://127.0.0.1.evil.org/v1#m", "https only"),
             ("openai:https://#m", "no host"),
-            ("local:x", "yet"),
+            ("local:", "does not begin"),
             ("none.toml", "no such file"),
         ] {
             let error = Spec::parse(spec).unwrap_err();

@@ -24,6 +24,9 @@ pub fn body(request: &Request, model: &str, found: &Found) -> Value {
         body["logprobs"] = true.into();
         body["top_logprobs"] = n.into();
     }
+    if !request.stop.is_empty() {
+        body["stop"] = request.stop.clone().into();
+    }
     if let Some(schema) = &request.schema {
         match found.schemas {
             Schemas::Strict => body["response_format"] = strict(schema),

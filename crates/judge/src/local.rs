@@ -1,0 +1,350 @@
+//! A model on this machine: it reads conversations with the decoder that scores texts, and writes token by token.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `chat.rs` | a conversation as the model was trained to read it, as ids |
+//! | `vocabulary.rs` | tokens as bytes, and which of them are a string |
+//! | `grammar.rs` | which tokens may come next, so that the answer is one of a schema |
+//! | `draw.rs` | which of them comes |
+//!
+//! Probabilities that are read are those of the decoder. Where only the words count, an answer of a GGUF file's model is written by the
+//! numbers as the file holds them, which takes a fraction of the time.
+//!
+//! What many requests begin with is read once: the system's message, and the part of the user's that [`Message::n_shared`] tells.
+//! Conversations are always read in these parts, whether a part is new or not, so that no answer depends on earlier ones.
+//!
+//! [`Message::n_shared`]: crate::backend::Message::n_shared
+
+mod chat;
+mod draw;
+mod grammar;
+mod vocabulary;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokenizers::Tokenizer;
+use veridiff_core::{run::models::ModelOptions, scorer::Scorer};
+use veridiff_engine::{
+    decoder::Decoder,
+    language::LanguageModel,
+    past::{Keep, Past},
+    quantised::{Quantised, Writing},
+    reading::scores::scores_after,
+};
+
+use crate::{
+    backend::{Abilities, Backend, Choice, Finish, Reply, Request, Token, Usage},
+    failure::{Failure, JudgeError, Kind},
+};
+use chat::Chat;
+use draw::{Draw, LogProbs};
+use grammar::{Grammar, Guide};
+use vocabulary::Vocabulary;
+
+/// Beginnings of conversations that are kept: two of each strategy.
+const MOST_KEPT: usize = 8;
+
+/// A model on this machine.
+pub struct Local {
+    scorer: Scorer,
+    decoder: Arc<Decoder>,
+    /// The same model as its file holds it, if that is a GGUF file and it runs on the CPU.
+    quantised: Option<Arc<Quantised>>,
+    chat: Chat,
+    vocabulary: Vocabulary,
+    grammar: Grammar,
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+/// The beginning of a conversation, in its parts, as the model has read it.
+type Kept = (Vec<Vec<u32>>, Arc<Past>);
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Local").field("scorer", &self.scorer.name).field("chat", &self.chat).finish_non_exhaustive()
+    }
+}
+
+impl Local {
+    /// Finds and loads a model, named as everywhere, with the device and precision of `options`.
+    ///
+    /// # Errors
+    /// It cannot be loaded, or is none that answers: an encoder-decoder, or one without a template for conversations that we know.
+    pub fn open(model: &str, options: &ModelOptions) -> Result<Local, JudgeError> {
+        let cannot = |problem: String, hint: &str| JudgeError::settings(format!("`{model}` {problem}"), hint);
+        let options = ModelOptions { models: vec![model.to_owned()], ..options.clone() };
+        let files = options.files()?.remove(0);
+        if files.adapter.is_some() {
+            return Err(cannot("has an adapter, which answers no questions".to_owned(), "name the model without it"));
+        }
+        let scorer = options.load()?.remove(0);
+        let LanguageModel::DecoderOnly(decoder) = &scorer.model else {
+            return Err(cannot("is an encoder-decoder".to_owned(), "name a chat model, such as qwen2.5-coder-0.5b"));
+        };
+        let decoder = decoder.clone();
+        let eos = files.eos(&scorer.tokenizer).map_err(veridiff_core::Error::from)?;
+        let chat = Chat::of(&scorer.tokenizer, eos).map_err(|problem| {
+            cannot(problem, "name a chat model that marks turns as Qwen or Llama 3 do, such as qwen2.5-coder-0.5b")
+        })?;
+        let vocabulary = Vocabulary::new(&scorer.tokenizer, decoder.config().vocab_size).ok_or_else(|| {
+            cannot("has no byte-level tokenizer".to_owned(), "name a model of the families Qwen, SmolLM or Llama 3")
+        })?;
+        let grammar = Grammar::new(&vocabulary, chat.end());
+        let grammar = grammar.map_err(|problem| cannot(problem, "name another model"))?;
+        let quantised = match files.gguf().map_err(veridiff_core::Error::from)? {
+            Some(gguf) if decoder.device().is_cpu() => {
+                Quantised::open(&gguf, decoder.config()).map_err(veridiff_core::Error::from)?
+            }
+            _ => None,
+        };
+        Ok(Local {
+            scorer,
+            decoder,
+            quantised: quantised.map(Arc::new),
+            chat,
+            vocabulary,
+            grammar,
+            kept: Mutex::default(),
+        })
+    }
+
+    fn tokenizer(&self) -> &Tokenizer {
+        &self.scorer.tokenizer
+    }
+
+    fn ids(&self, text: &str) -> Result<Vec<u32>, Failure> {
+        let encoding = self.tokenizer().encode(text, false).map_err(|error| broken(&error))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// How many tokens may follow `n` others.
+    fn room_behind(&self, n: usize) -> Result<usize, Failure> {
+        let most = self.decoder.config().max_position_embeddings;
+        match most.checked_sub(n) {
+            Some(room @ 1..) => Ok(room),
+            _ => {
+                let message = format!("the request has {n} tokens, and the model reads {most} with the answer");
+                Err(Failure::new(Kind::TooLong, message))
+            }
+        }
+    }
+
+    /// The conversation as the model has read it, all but its last part kept for others.
+    fn read(&self, parts: &[Vec<u32>]) -> Result<Arc<Past>, Failure> {
+        let kept = |n: usize| {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = kept.iter().position(|(ids, _)| *ids == parts[..n])?;
+            let found = kept.remove(place)?;
+            kept.push_front(found.clone());
+            Some((n, found.1))
+        };
+        let (n_read, mut past) = match (1..parts.len()).rev().find_map(kept) {
+            Some(found) => found,
+            None => {
+                (1, Arc::new(Past::new(&self.decoder, &parts[0], Keep::KeysValues).map_err(|error| broken(&error))?))
+            }
+        };
+        for n in n_read..=parts.len() {
+            if n > n_read {
+                past = Arc::new(past.extended(&self.decoder, &parts[n - 1]).map_err(|error| broken(&error))?);
+            }
+            if n < parts.len() {
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.iter().all(|(ids, _)| *ids != parts[..n]) {
+                    kept.push_front((parts[..n].to_vec(), past.clone()));
+                    kept.truncate(MOST_KEPT);
+                }
+            }
+        }
+        Ok(past)
+    }
+
+    fn log_probs_behind(&self, past: &Past) -> Result<LogProbs, Failure> {
+        LogProbs::of(past.next_logits(&self.decoder).map_err(|error| broken(&error))?)
+    }
+
+    /// What goes on behind a conversation; `exact` if probabilities are read.
+    fn pen(&self, past: Arc<Past>, exact: bool) -> Result<Pen, Failure> {
+        match &self.quantised {
+            Some(model) if !exact => Ok(Pen::Quantised(Writing::behind(model, &past).map_err(|error| broken(&error))?)),
+            _ => Ok(Pen::Exact(past)),
+        }
+    }
+
+    /// The log-probabilities of what comes behind one token more.
+    fn push(&self, pen: &mut Pen, id: u32) -> Result<LogProbs, Failure> {
+        match pen {
+            Pen::Quantised(writing) => LogProbs::of(writing.push(id)),
+            Pen::Exact(past) => {
+                *past = Arc::new(past.extended(&self.decoder, &[id]).map_err(|error| broken(&error))?);
+                self.log_probs_behind(past)
+            }
+        }
+    }
+}
+
+/// By which an answer is written.
+enum Pen {
+    Exact(Arc<Past>),
+    Quantised(Writing),
+}
+
+/// What a model here could not compute.
+fn broken(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Model, error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+/// An answer that is being written.
+#[derive(Default)]
+struct Written {
+    bytes: Vec<u8>,
+    tokens: Vec<Token>,
+}
+
+impl Written {
+    /// The answer as a text. What cannot be one, such as a letter that was cut, is left out at the end and replaced elsewhere.
+    fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
+        if std::str::from_utf8(&self.bytes).is_err_and(|error| error.error_len().is_none()) {
+            text.truncate(text.trim_end_matches(char::REPLACEMENT_CHARACTER).len());
+        }
+        text
+    }
+
+    /// Cuts what begins with one of the strings that end the answer; whether there is one.
+    fn is_stopped(&mut self, stop: &[String]) -> bool {
+        let places = stop.iter().filter_map(|stop| memchr::memmem::find(&self.bytes, stop.as_bytes()));
+        let Some(place) = places.min() else { return false };
+        self.bytes.truncate(place);
+        let mut end = 0;
+        let is_within = |token: &Token| {
+            end += token.n_bytes;
+            end <= place
+        };
+        let n_whole = self.tokens.iter().map(is_within).take_while(|within| *within).count();
+        self.tokens.truncate(n_whole);
+        true
+    }
+}
+
+impl Backend for Local {
+    fn identity(&self) -> BTreeMap<String, String> {
+        // under which name a model was found changes no answer
+        let of = |key: &str| self.scorer.provenance().get(&format!("{key}@{}", self.scorer.name)).cloned();
+        let known = ["weights", "dtype", "device"].map(|key| (key.to_owned(), of(key).unwrap_or_default()));
+        let written = if self.quantised.is_some() { "quantised" } else { "exact" };
+        let own = [("backend", "local"), ("chat", self.chat.name()), ("written", written)];
+        known.into_iter().chain(own.map(|(key, value)| (key.to_owned(), value.to_owned()))).collect()
+    }
+
+    fn reported(&self) -> BTreeMap<String, String> {
+        let source = self.scorer.provenance().get(&format!("model@{}", self.scorer.name)).cloned();
+        source.into_iter().map(|source| ("model".to_owned(), source)).collect()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { log_probs: true, text_log_probs: true, forces_prefix: true, is_repeatable: Some(true) }
+    }
+
+    fn complete(&self, request: &Request) -> Result<Reply, Failure> {
+        let parts = self.chat.parts(&request.messages, |text| self.ids(text))?;
+        let n_input: usize = parts.iter().map(Vec::len).sum();
+        let most = self.room_behind(n_input)?.min(request.max_output as usize);
+        let mut guide = request.schema.as_ref().map(|schema| self.grammar.guide(schema)).transpose()?;
+        let wanted = self.vocabulary.tokens_that_are(&request.wanted);
+        let past = self.read(&parts)?;
+        let mut log_probs = self.log_probs_behind(&past)?;
+        let (mut pen, mut draw) = (self.pen(past, !request.wanted.is_empty())?, Draw::new(request));
+        let (mut written, mut n_output) = (Written::default(), 0);
+        let finish = loop {
+            if n_output == most {
+                break Finish::Length;
+            }
+            let allowed = guide.as_mut().map(Guide::allowed).transpose()?;
+            let may_come = |id: u32| match &allowed {
+                Some(allowed) => allowed.is_allowed(id),
+                None => self.vocabulary.bytes(id).is_some() || self.chat.ends(id),
+            };
+            let id = draw.next(&log_probs, may_come)?;
+            n_output += 1;
+            let Some(bytes) = self.vocabulary.bytes(id) else { break Finish::Stop };
+            written.bytes.extend(bytes);
+            written.tokens.push(Token {
+                text: String::from_utf8_lossy(bytes).into_owned(),
+                n_bytes: bytes.len(),
+                log_prob: Some(log_probs.of_id(id)),
+                alternatives: wanted.iter().flatten().map(|(id, text)| (text.clone(), log_probs.of_id(*id))).collect(),
+            });
+            if written.is_stopped(&request.stop) {
+                break Finish::Stop;
+            }
+            if let Some(guide) = &mut guide {
+                guide.take(id)?;
+                if guide.is_over() {
+                    break Finish::Stop;
+                }
+            }
+            log_probs = self.push(&mut pen, id)?;
+        };
+        let content = written.text();
+        let tokens = (!request.wanted.is_empty()).then_some(written.tokens);
+        let usage = Usage { input: n_input as u64, output: n_output as u64, ..Usage::default() };
+        Ok(Reply { content, finish, refusal: None, has_tool_calls: false, tokens, usage: Some(usage) })
+    }
+
+    /// Without an answer: the prefix is forced, and one run tells what would come behind it.
+    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Choice, Failure> {
+        let mut parts = self.chat.parts(&request.messages, |text| self.ids(text))?;
+        let forced = self.ids(prefix)?;
+        for choice in choices {
+            // as the model's own tokenizer would write both
+            let whole = self.ids(&format!("{prefix}{choice}"))?;
+            if whole.len() != forced.len() + 1 || !whole.starts_with(&forced) {
+                let message = format!("`{choice}` behind `{prefix}` is not one token of its own to this model");
+                return Err(Failure::new(Kind::NoLogprobs, message));
+            }
+        }
+        if let Some(last) = parts.last_mut() {
+            last.extend(forced);
+        }
+        let n_input: usize = parts.iter().map(Vec::len).sum();
+        self.room_behind(n_input)?;
+        let log_probs = self.log_probs_behind(&*self.read(&parts)?)?;
+        let of_choice = |tokens: &Vec<(u32, String)>| {
+            let p: f64 = tokens.iter().map(|(id, _)| log_probs.of_id(*id).exp()).sum();
+            (p > 0.0).then(|| p.ln())
+        };
+        let of_choices: Vec<Option<f64>> = self.vocabulary.tokens_that_are(choices).iter().map(of_choice).collect();
+        let mass = of_choices.iter().flatten().map(|p| p.exp()).sum();
+        let usage = Usage { input: n_input as u64, ..Usage::default() };
+        Ok(Choice { log_probs: of_choices, mass, usage: Some(usage) })
+    }
+
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
+        let prompt = self.tokenizer().encode(prompt, true).map_err(|error| broken(&error))?;
+        let (mut known, targets) = (prompt.get_ids().to_vec(), self.ids(text)?);
+        // a text without anything before it: its first token has no probability
+        let n_free = usize::from(known.is_empty()).min(targets.len());
+        known.extend(&targets[..n_free]);
+        let mut log_probs = vec![None; n_free];
+        if n_free < targets.len() {
+            self.room_behind(known.len() + targets.len() - n_free - 1)?;
+            let scores = Past::new(&self.decoder, &known, Keep::KeysValues)
+                .and_then(|past| scores_after(&self.decoder, &past, &targets[n_free..]))
+                .map_err(|error| broken(&error))?;
+            log_probs.extend(scores.logprob.into_iter().map(Some));
+        }
+        let token = |(id, log_prob): (&u32, Option<f64>)| {
+            let bytes = self.vocabulary.bytes(*id).unwrap_or_default();
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            Token { text, n_bytes: bytes.len(), log_prob, alternatives: Vec::new() }
+        };
+        Ok(targets.iter().zip(log_probs).map(token).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;
