@@ -15,7 +15,7 @@ use veridiff_text::{
     choice::did_you_mean,
     diff::input::{self, ChangeText, InputError, Note},
     hint::Hint,
-    sample::{Sample, Samples, Task},
+    sample::{Sample, SampleError, Samples, Task},
 };
 
 use crate::terminal::UsageError;
@@ -43,6 +43,15 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// What a file, or stdin for `-`, holds of samples.
 pub fn samples_of(path: &Path) -> anyhow::Result<Samples> {
+    read_by(path, Samples::read)
+}
+
+/// What a file, or stdin for `-`, holds of changes, with or without a text.
+pub fn changes_of(path: &Path) -> anyhow::Result<Samples> {
+    read_by(path, Samples::read_changes)
+}
+
+fn read_by(path: &Path, read: fn(Box<dyn BufRead>) -> Result<Samples, SampleError>) -> anyhow::Result<Samples> {
     let place = || format!("cannot read `{}`", path.display());
     let mut reader: Box<dyn BufRead> = if is_stdin(path) {
         Box::new(std::io::stdin().lock())
@@ -56,7 +65,7 @@ pub fn samples_of(path: &Path) -> anyhow::Result<Samples> {
             "say what there is to check of it: `git diff | veridiff check -m TEXT`, or give one JSON object a line",
         ));
     }
-    let mut samples = Samples::read(reader).with_context(place)?;
+    let mut samples = read(reader).with_context(place)?;
     for told in read_changes(samples.samples.iter_mut().map(|(_, sample)| sample)) {
         tracing::warn!("{told}");
     }

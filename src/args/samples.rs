@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::change::samples_of;
+use super::change::{changes_of, samples_of};
 use crate::terminal::{UsageError, note, print};
 use veridiff_core::run::{
     choice::{SampleChoice, Shard},
@@ -15,7 +15,7 @@ use veridiff_detector::WhereClause;
 use veridiff_table::Row;
 use veridiff_text::{
     chain::one_line,
-    sample::{Renamed, Sample},
+    sample::{Renamed, Sample, Samples},
 };
 
 /// The heading of options that choose samples.
@@ -67,8 +67,16 @@ impl BeginArgs {
 impl ChoiceArgs {
     /// The samples chosen of an input, with their places in it, and how many lines were none; what is wrong with those is told.
     pub fn samples(&self, path: &Path) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
+        self.chosen(samples_of(path)?, path)
+    }
+
+    /// As [`ChoiceArgs::samples`] of changes that need have no text.
+    pub fn changes(&self, path: &Path) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
+        self.chosen(changes_of(path)?, path)
+    }
+
+    fn chosen(&self, read: Samples, path: &Path) -> anyhow::Result<(Vec<(usize, Sample)>, usize)> {
         let input = path.display();
-        let read = samples_of(path)?;
         for error in &read.unreadable {
             let hint = error.hint().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
             note(&format!("{input}: {}{hint}", one_line(error)));

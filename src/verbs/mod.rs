@@ -21,6 +21,7 @@ mod doctor;
 mod eval;
 mod explain;
 mod fit;
+mod generate;
 mod health;
 mod hook;
 mod judge;
@@ -85,6 +86,8 @@ enum Command {
     Score(Box<score::Args>),
     /// Ask a language model how well changes support texts, and write its scores as a table
     Judge(Box<judge::Args>),
+    /// Have a language model write reviews or commit messages about changes, as samples to score
+    Generate(Box<generate::Args>),
     /// Say whether the change supports a text, with the evidence: a gate for review bots and commit hooks
     Check(Box<check::Args>),
     /// Show one diff and one text token by token
@@ -150,6 +153,7 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
         Command::Demo(args) => demo::run(*args),
         Command::Score(args) => score::run(*args),
         Command::Judge(args) => judge::run(*args),
+        Command::Generate(args) => generate::run(*args),
         Command::Check(args) => check::run(*args),
         Command::Explain(args) => explain::run(*args),
         Command::Fit(args) => fit::run(args),

@@ -26,6 +26,7 @@
 //! | `judge.rs` | one sample by one strategy: attempts and repeats |
 //! | `panel.rs` | several strategies together |
 //! | `source.rs` | all of that as a source of columns |
+//! | `generate.rs` | texts about changes, written by a backend, as samples |
 //! | `parallel.rs` | many samples at once |
 //! | `figures.rs` | what verdicts are worth, beside labels and reactions |
 //!
@@ -37,6 +38,7 @@ pub mod cost;
 pub mod endpoint;
 pub mod failure;
 pub mod figures;
+pub mod generate;
 pub mod judge;
 pub mod levels;
 #[cfg(feature = "local")]

@@ -7,7 +7,7 @@ mod read;
 
 pub use error::SampleError;
 pub use input::{Renamed, Samples};
-pub use read::{Reader, read};
+pub use read::{Reader, read, read_changes};
 
 use std::collections::{HashMap, HashSet};
 

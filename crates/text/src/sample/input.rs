@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::{Sample, SampleError, make_ids_distinct, read};
+use super::{Sample, SampleError, make_ids_distinct, read, read_changes};
 
 /// What an input of JSON lines holds. One rule of failure for all who read samples: a line that is no sample is kept aside and the
 /// rest is read; only an input that cannot be read on is an error. Whether lines kept aside are told, counted or refused is for the
@@ -32,8 +32,20 @@ impl Samples {
     /// # Errors
     /// [`SampleError::Read`] if the input cannot be read on.
     pub fn read(input: impl BufRead) -> Result<Samples, SampleError> {
+        Samples::gather(read(input))
+    }
+
+    /// As [`Samples::read`], of changes that need have no text.
+    ///
+    /// # Errors
+    /// As [`Samples::read`].
+    pub fn read_changes(input: impl BufRead) -> Result<Samples, SampleError> {
+        Samples::gather(read_changes(input))
+    }
+
+    fn gather(lines: impl Iterator<Item = Result<Sample, SampleError>>) -> Result<Samples, SampleError> {
         let mut read_so_far = Samples::default();
-        for (place, sample) in read(input).enumerate() {
+        for (place, sample) in lines.enumerate() {
             match sample {
                 Ok(sample) => read_so_far.samples.push((place, sample)),
                 Err(error @ SampleError::Read { .. }) => return Err(error),

@@ -9,7 +9,12 @@ use super::{Sample, SampleError, Task, default_group};
 /// Reads samples from JSON lines. Blank lines are passed over, and so is a byte order mark. Ids are as they are there: several
 /// samples may share one.
 pub fn read<R: BufRead>(input: R) -> Reader<R> {
-    Reader { input, line: 0, failed: false }
+    Reader { input, line: 0, failed: false, needs_text: true }
+}
+
+/// As [`read`], where a line need have no `text`; a sample without one has an empty one.
+pub fn read_changes<R: BufRead>(input: R) -> Reader<R> {
+    Reader { needs_text: false, ..read(input) }
 }
 
 /// Iterator over the samples of an input. A line that is no sample gives an error and does not stop the reading of the
@@ -20,6 +25,7 @@ pub struct Reader<R> {
     /// 1-based number of the line read last.
     line: usize,
     failed: bool,
+    needs_text: bool,
 }
 
 impl<R> Reader<R> {
@@ -58,11 +64,11 @@ impl<R> Reader<R> {
     fn sample(&self, bytes: &[u8]) -> Result<Sample, SampleError> {
         let line = self.line;
         let text = std::str::from_utf8(bytes).map_err(|e| SampleError::NotUtf8 { line, byte: e.valid_up_to() + 1 })?;
-        parse(text, line)
+        parse(text, line, self.needs_text)
     }
 }
 
-fn parse(text: &str, line: usize) -> Result<Sample, SampleError> {
+fn parse(text: &str, line: usize, needs_text: bool) -> Result<Sample, SampleError> {
     let value: Value = serde_json::from_str(text).map_err(|e| SampleError::Json {
         line,
         // The parser counts lines as well; here everything before the line feed is line 1.
@@ -74,7 +80,10 @@ fn parse(text: &str, line: usize) -> Result<Sample, SampleError> {
     };
     let id = required(&mut object, "id", line)?;
     let diff = required(&mut object, "diff", line)?;
-    let text = required(&mut object, "text", line)?;
+    let text = match needs_text {
+        true => required(&mut object, "text", line)?,
+        false => optional(&mut object, "text", line)?.unwrap_or_default(),
+    };
     let task = match optional(&mut object, "task", line)? {
         None => Task::default(),
         Some(name) => Task::from_name(&name).ok_or(SampleError::Task { line, found: name })?,
