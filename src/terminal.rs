@@ -155,6 +155,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_engine::ModelError,
             veridiff_engine::plan::PlanError,
             veridiff_git::GitError,
+            veridiff_judge::evaluation::EvaluationError,
             veridiff_judge::failure::JudgeError,
             veridiff_report::pages::ReportError,
             veridiff_table::TableError,

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 
-use super::{Exit, notebook};
+use super::{Exit, judges, notebook};
 use crate::{
     args::{
         OUTPUT,
@@ -93,6 +93,10 @@ pub struct Args {
     /// Train on the rows with one value of a column, such as `language`, and test on those with another
     #[arg(long, value_name = "COLUMN", conflicts_with = "detector", help_heading = ANALYSES, hide_short_help = true)]
     transfer: Option<String>,
+    /// Print what the judges of the table are worth, as `judge` wrote them: verdicts beside labels and reactions, beside always and
+    /// never flagging, with intervals, kappa and cost
+    #[arg(long, conflicts_with_all = ["detector", "compare", "out", "notebook"], help_heading = ANALYSES)]
+    judges: bool,
     /// How the tables are printed
     #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text,
           help_heading = OUTPUT)]
@@ -114,6 +118,10 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    if args.judges {
+        judges::run(&args.rows, &args.figures, if args.json { TableFormat::Json } else { args.format })?;
+        return Ok(Exit::Done);
+    }
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let settings = args.figures.settings();
     if let Some(path) = &args.notebook {

@@ -451,7 +451,10 @@ impl Needs {
             let set =
                 FeatureSet::parse(&[name]).map_err(|_| refuse(&feature.name, "is not a feature of this version"))?;
             if !set.needs_source(SCORER) && !set.needs_source(TEXT) {
-                return Err(refuse(&feature.name, "needs a reference or an encoder, which `check` does not have"));
+                return Err(refuse(
+                    &feature.name,
+                    "needs a reference, an encoder or a judge, which `check` does not have",
+                ));
             }
             names.push(name);
             if let Some(model) = model_of(&feature.name) {

@@ -95,6 +95,8 @@ pub fn filter_table(table: Table, clauses: &[WhereClause]) -> Result<Table, Dete
 /// numbers are left out.
 pub fn feature_columns(table: &Table, catalogue: &Catalogue) -> Vec<String> {
     let is_feature = |name: &String| match name.split_once('@') {
+        // a judge says more than numbers
+        Some((feature, _)) if feature.starts_with("judge_") => catalogue.entry_of(name).is_some(),
         Some((feature, _)) => !NOT_FEATURES.contains(&feature) && !feature.starts_with("n_"),
         None => catalogue.is_plain_feature(name),
     };

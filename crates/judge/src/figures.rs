@@ -29,7 +29,8 @@ impl Rates {
     /// The mean of two, each with its weight; null where one of them that has a weight is.
     fn mean(classes: [(Rates, f64); 2]) -> Rates {
         let of = |field: fn(&Rates) -> Option<f64>| {
-            let terms = classes.iter().filter(|(_, weight)| *weight > 0.0);
+            let mut terms = classes.iter().filter(|(_, weight)| *weight > 0.0).peekable();
+            terms.peek()?;
             terms.map(|(rates, weight)| field(rates).map(|value| value * weight)).sum::<Option<f64>>()
         };
         Rates { precision: of(|r| r.precision), recall: of(|r| r.recall), f1: of(|r| r.f1) }
@@ -83,6 +84,16 @@ pub struct JudgeFigures {
     pub precision_interval: Option<Interval>,
     /// Wilson's 95% interval of the recall.
     pub recall_interval: Option<Interval>,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.true_positive += other.true_positive;
+        self.false_positive += other.false_positive;
+        self.false_negative += other.false_negative;
+        self.true_negative += other.true_negative;
+        self.n_unjudged += other.n_unjudged;
+    }
 }
 
 impl Counts {
@@ -251,6 +262,7 @@ mod tests {
         assert_eq!((half.judged_share, half.positive.recall), (Some(0.5), Some(1.0)));
         let nothing = Counts::default().figures();
         assert_eq!((nothing.accuracy, nothing.judged_share, nothing.kappa), (None, None, None));
+        assert_eq!((nothing.weighted.f1, nothing.macro_mean.f1), (None, None));
     }
 
     /// The specification's second table: 557 rows, 370 liked, 348 pass, 240 of them liked.

@@ -28,7 +28,7 @@
 //! | `source.rs` | all of that as a source of columns |
 //! | `generate.rs` | texts about changes, written by a backend, as samples |
 //! | `parallel.rs` | many samples at once |
-//! | `figures.rs` | what verdicts are worth, beside labels and reactions |
+//! | `figures.rs`, `evaluation.rs` | what verdicts are worth, beside labels and reactions; all judges of a table |
 //!
 //! Nothing here prints, and nothing knows a command line.
 
@@ -36,6 +36,7 @@ pub mod backend;
 pub mod cost;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
+pub mod evaluation;
 pub mod failure;
 pub mod figures;
 pub mod generate;

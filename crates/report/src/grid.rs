@@ -127,12 +127,12 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// A rate, 0 to 1, with three decimals; `-` where there is none.
-pub(crate) fn rate(value: Option<f64>) -> String {
+pub fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
 }
 
 /// A rate with its 95% interval, which has two decimals.
-pub(crate) fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
+pub fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
         Some(Interval { low, high }) => format!("{} [{low:.2}, {high:.2}]", rate(value)),
         None => rate(value),
@@ -170,7 +170,7 @@ pub(crate) fn signed(value: Option<f64>) -> String {
 }
 
 /// Part of a whole with its share in percent.
-pub(crate) fn part(count: usize, whole: usize) -> String {
+pub fn part(count: usize, whole: usize) -> String {
     if whole == 0 { count.to_string() } else { format!("{count} ({:.0}%)", 100.0 * count as f64 / whole as f64) }
 }
 

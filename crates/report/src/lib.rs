@@ -37,3 +37,5 @@ mod views;
 mod web;
 
 pub use format::{TableFormat, note_lines};
+pub use grid::{Grid, part, rate, with_interval};
+pub use table::records_csv;

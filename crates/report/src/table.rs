@@ -59,6 +59,11 @@ impl NamedTable {
     }
 }
 
+/// Records as CSV: a column for every key, nested ones joined by dots; nothing stands for null.
+pub fn records_csv(records: Vec<Value>) -> String {
+    NamedTable::new("", Grid::new("", &[]), records).to_csv()
+}
+
 fn flatten(prefix: &str, value: &Value, flat: &mut Map<String, Value>) {
     match value {
         Value::Object(fields) => {

@@ -11,6 +11,7 @@ pub mod family;
 pub(crate) mod form;
 pub(crate) mod grounding;
 pub mod hidden;
+pub mod judge;
 pub(crate) mod lines;
 pub(crate) mod per_token;
 pub mod reference;
@@ -36,4 +37,5 @@ pub static FAMILIES: &[&Family] = &[
     &facts::FAMILY,
     &attention::FAMILY,
     &hidden::FAMILY,
+    &judge::FAMILY,
 ];

@@ -6,6 +6,7 @@ use crate::{
     families::{
         catalogue::{FeatureSet, UnknownFeature},
         family::{REFERENCES, TEXT},
+        judge::JUDGE,
         reference::{
             self, BLEU4, CLASSIFIER, NLI_ENTAILMENT,
             bleu::Bleu,
@@ -100,6 +101,12 @@ pub enum ReferenceError {
         /// The feature that would use it.
         feature: &'static str,
     },
+    /// A feature of a judge, which no source here asks.
+    #[error("`{feature}` is what a judge says, and is not computed here")]
+    OfJudge {
+        /// The feature that was asked for.
+        feature: &'static str,
+    },
     /// A pooling is for an encoder that there is not.
     #[error("a pooling is given for `{encoder}`, but no encoder is called `{encoder}`")]
     NoEncoder {
@@ -118,6 +125,9 @@ impl ReferenceError {
             ReferenceError::NoModel { known, .. } => Some(format!("built-in ones: {}", known.join(", "))),
             ReferenceError::Unused { given, feature } => {
                 Some(format!("add `{feature}` to the features, or leave `{given}` out"))
+            }
+            ReferenceError::OfJudge { .. } => {
+                Some("`veridiff judge` asks one and writes it; `--resume` adds it to a table".to_owned())
             }
             ReferenceError::NoEncoder { known, .. } => Some(format!("there are: {}", known.join(", "))),
         }
@@ -168,6 +178,9 @@ impl References {
             (names, _) => FeatureSet::parse(names)?,
         };
         let known = |role: Role| ids_of(role).into_iter().map(|id| id.to_string()).collect::<Vec<String>>();
+        if let Some(feature) = features.names_from(JUDGE).next() {
+            return Err(ReferenceError::OfJudge { feature });
+        }
         if features.needs_source(ENCODER) && encoders.is_empty() {
             return Err(ReferenceError::NoModel { feature: SIMILARITY, role: "encoder", known: known(Role::Encoder) });
         }
