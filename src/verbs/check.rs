@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf};
 use anyhow::Context;
 use clap::Args as _;
 
-use super::{Exit, hook};
+use super::{Exit, hook, judged::Beside};
 use crate::{
     args::{
         JUDGING, OUTPUT,
@@ -72,6 +72,10 @@ pub struct Args {
     /// [default: the shipped one for the task; none with --hook]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
     detector: Option<String>,
+    /// Ask a language model too, and show its score and its reasons, which decide nothing: `local:MODEL`, `openai:URL#MODEL` or another
+    /// backend of `judge`
+    #[arg(long, value_name = "SPEC", conflicts_with = "hook", help_heading = JUDGING, hide_short_help = true)]
+    judge: Option<String>,
     #[command(flatten)]
     rules: RuleArgs,
     /// The verdict from which on a text fails: contradicted, unsupported or abstain; or codes of rules, with commas [default:
@@ -238,13 +242,15 @@ impl Args {
         for difference in gate.notes() {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
+        let judge = Beside::open(self.judge.as_deref(), &self.model.place, n)?;
         let bar = progress::work(n, "texts");
         let mut n_before = 0;
         for Group { tree, samples } in &subject.groups {
             gate.set_tree(tree.clone());
             let samples: Vec<&Sample> = samples.iter().collect();
             let mut failed = Ok(());
-            let _ended = gate.check_each(&samples, &mut |index, finding| {
+            let _ended = gate.check_each(&samples, &mut |index, mut finding| {
+                finding.judge = judge.as_ref().map(|judge| judge.finding(samples[index]));
                 bar.inc(1);
                 failed = progress::beside_bars(|| done(n_before + index, finding));
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

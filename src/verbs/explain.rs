@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 
-use super::Exit;
+use super::{Exit, judged::Beside};
 use crate::{
     args::{
         JUDGING, OUTPUT,
@@ -35,7 +35,10 @@ use veridiff_core::{
 use veridiff_detector::{Detector, shipped};
 use veridiff_engine::plan::Limits;
 use veridiff_facts::change::Tree;
-use veridiff_report::explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page};
+use veridiff_report::{
+    explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page},
+    findings::judge_lines,
+};
 use veridiff_table::{Table, files};
 use veridiff_text::sample::{Sample, Task};
 
@@ -70,6 +73,10 @@ pub struct Args {
     /// for the task, unless --model names another model]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
     detector: Option<String>,
+    /// Ask a language model too, and show its score and its reasons, which decide nothing: `local:MODEL`, `openai:URL#MODEL` or another
+    /// backend of `judge`
+    #[arg(long, value_name = "SPEC", help_heading = JUDGING)]
+    judge: Option<String>,
     /// In the terminal, show what the model read too: surprise and attribution of every token, and the features; slower
     #[arg(long, help_heading = OUTPUT)]
     full: bool,
@@ -156,17 +163,25 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Asked::Nobody => {}
     }
+    let judged = Beside::open(args.judge.as_deref(), &args.model.place, 1)?.map(|judge| judge.finding(&sample));
     if let Some(tokens) = args.chosen(&explanation)? {
         explanation.choose(tokens);
     }
+    let lines: Vec<String> = judged.iter().flat_map(judge_lines).collect();
     if let Some(path) = &args.html {
+        explanation.notes.extend(lines.iter().cloned());
         write_page(path, &explanation)?;
     }
     if args.json {
-        print(&format!("{}\n", serde_json::to_string(&explanation)?))?;
+        let mut value = serde_json::to_value(&explanation)?;
+        if let Some(judged) = &judged {
+            value["judge"] = serde_json::to_value(judged)?;
+        }
+        print(&format!("{value}\n"))?;
     } else if args.html.is_none() {
         let detail = if args.full { Detail::Full } else { Detail::Brief };
         print(&terminal_page(&explanation, screen(args.width), detail))?;
+        lines.iter().try_for_each(|line| print(&format!("{line}\n")))?;
     }
     Ok(Exit::Done)
 }

@@ -25,6 +25,7 @@ mod generate;
 mod health;
 mod hook;
 mod judge;
+mod judged;
 mod judges;
 mod man;
 mod merge;

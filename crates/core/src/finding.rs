@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     case::Case,
     focus::Focused,
+    judged::JudgeFinding,
     measurement::Measurement,
     tokens::Segment,
     verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
@@ -46,6 +47,9 @@ pub struct Finding {
     pub detector: Option<DetectorName>,
     /// What the detector's probability rests on.
     pub evidence: Evidence,
+    /// What a judge says that was asked too; it decides nothing. Absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeFinding>,
     /// What limits the verdict: a language, a generator, lengths or values unlike the detector's training rows, a diff that was cut.
     pub notes: Vec<String>,
     /// Why there is no verdict; null if there is one.
@@ -164,6 +168,7 @@ impl Finding {
             detector: detector
                 .map(|detector| DetectorName { id: detector.id().to_owned(), sha256: detector.sha256().to_owned() }),
             evidence: Evidence::default(),
+            judge: None,
             notes: Vec::new(),
             error: None,
             text: sample.text.clone(),

@@ -17,6 +17,7 @@ pub mod families;
 pub mod finding;
 pub mod focus;
 pub mod gate;
+pub mod judged;
 pub mod measurement;
 pub mod preset;
 pub mod run;

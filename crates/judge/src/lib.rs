@@ -26,6 +26,7 @@
 //! | `judge.rs` | one sample by one strategy: attempts and repeats |
 //! | `panel.rs` | several strategies together |
 //! | `source.rs` | all of that as a source of columns |
+//! | `finding.rs` | a judge's score and reasons beside what `check` found |
 //! | `generate.rs` | texts about changes, written by a backend, as samples |
 //! | `parallel.rs` | many samples at once |
 //! | `figures.rs`, `evaluation.rs` | what verdicts are worth, beside labels and reactions; all judges of a table |
@@ -39,6 +40,7 @@ pub mod endpoint;
 pub mod evaluation;
 pub mod failure;
 pub mod figures;
+pub mod finding;
 pub mod generate;
 pub mod judge;
 pub mod levels;

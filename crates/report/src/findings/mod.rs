@@ -3,6 +3,7 @@
 mod batch;
 mod card;
 mod github;
+mod judged;
 mod message;
 mod page;
 mod rdjson;
@@ -16,6 +17,7 @@ pub(crate) use page::{fact_lines, look};
 
 pub use batch::html_page;
 pub use github::github;
+pub use judged::judge_lines;
 pub use page::{page, summary};
 pub use rdjson::rdjson_lines;
 pub use sarif::sarif;

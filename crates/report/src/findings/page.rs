@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     card::{Odds, meaning},
+    judged::judge_lines,
     message::{objections, one_line},
 };
 use crate::columns::{elided, fitting};
@@ -62,6 +63,7 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
             printable(&one_line(&line.text))
         );
     }
+    finding.judge.iter().flat_map(judge_lines).for_each(|line| page.push_str(&format!("{INDENT}{line}\n")));
     if finding.verdict >= Some(Verdict::Abstain) {
         for note in &finding.notes {
             let _ = writeln!(page, "{INDENT}note: {}", printable(note));
