@@ -1,7 +1,7 @@
 //! `judge` as its users meet it: a study on a server on this machine, killed and resumed, replayed without a socket, and what it
 //! keeps to itself.
 
-#![cfg(all(unix, feature = "endpoint"))]
+#![cfg(all(unix, feature = "endpoint", feature = "local"))]
 
 #[path = "../crates/judge/tests/common/mod.rs"]
 mod common;
@@ -340,7 +340,7 @@ fn what_cannot_begin_says_why() {
         ("--backend scripted:s.jsonl --cascade 0.9,0.1 --strategy direct,tree", "cascade"),
         ("--backend scripted:s.jsonl --max-cost 1", "price"),
         ("--backend scripted:s.jsonl --panel 3", "quorum"),
-        ("--backend scripted:s.jsonl --backend scripted:s.jsonl", "two judges"),
+        ("--backend scripted:s.jsonl --backend scripted:s.jsonl", "two backends"),
         ("--backend openai:https://me:key@host/v1#m", "environment"),
     ] {
         let stderr = desk.ends(&format!("judge --input in.jsonl --output t.jsonl {args}"), 2);
@@ -353,4 +353,161 @@ fn what_cannot_begin_says_why() {
         String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!((output.status.code(), lines.len()), (Some(0), 4));
     assert!(String::from_utf8_lossy(&output.stderr).contains("8 requests"));
+}
+
+/// The model of a few thousand weights that the tests have.
+fn tiny() -> String {
+    format!("tiny=local:{}/tests/fixtures/qwen2", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A model on this machine: every answer parses, and the table does not depend on threads, shards or interruptions.
+#[test]
+fn a_model_here_judges_the_same_however_it_is_run() {
+    let desk = Desk::new(&samples(6));
+    let args =
+        format!("judge --input in.jsonl --backend {} --strategy direct,few_shot --reading text --offline", tiny());
+    desk.ends(&format!("{args} --output a.parquet"), 0);
+    desk.ends(&format!("{args} --output b.parquet --threads 1"), 0);
+    assert_eq!(desk.read("a.parquet"), desk.read("b.parquet"));
+    for shard in ["1/2", "2/2"] {
+        desk.ends(&format!("{args} --output s{}.parquet --shard {shard}", &shard[..1]), 0);
+    }
+    desk.ends("merge s1.parquet s2.parquet --output s.parquet", 0);
+    desk.ends(&format!("{args} --output a.jsonl"), 0);
+    // the replies of half of the rows, and a torn one, are what a kill leaves
+    let replies = String::from_utf8(desk.read("a.jsonl.replies.jsonl")).unwrap();
+    let half: Vec<&str> = replies.lines().take(replies.lines().count() / 2).collect();
+    fs::write(desk.path("c.jsonl.replies.jsonl"), format!("{}\n{{\"id\": \"to", half.join("\n"))).unwrap();
+    desk.ends(&format!("{args} --output c.jsonl --resume"), 0);
+    assert_eq!(desk.read("c.jsonl"), desk.read("a.jsonl"));
+    let rows = desk.rows("a.jsonl");
+    for row in rows.values() {
+        assert_eq!((&row["status@tiny"], &row["n_judge_replies@tiny"]), (&json!("ok"), &json!(2)), "{row}");
+        assert!(row["judge_direct@tiny"].as_f64().is_some_and(|score| (0.0..=4.0).contains(&score)));
+        assert!(row["judge_direct_explanation@tiny"].is_string());
+    }
+    // digits of random weights have no mass, which is an error of every row and no score
+    let told = desk.ends(&format!("judge --input in.jsonl --backend {} --offline --output d.jsonl", tiny()), 3);
+    assert!(told.contains("low_mass"), "{told}");
+    assert_eq!(desk.rows("d.jsonl")["s1"]["judge_direct@tiny"], Value::Null);
+}
+
+/// Changes in, samples out: greedy and by chance, the same after an interruption, and `score` reads them.
+#[test]
+fn texts_are_written_and_can_be_scored() {
+    let desk = Desk::new("");
+    let change = |i: usize| {
+        let diff = format!("@@ -1 +1 @@\n-x = {i}\n+x = {}\n", i + 1);
+        format!("{}\n", json!({ "id": format!("c{i}"), "diff": diff, "language": "python" }))
+    };
+    // the last is the first's change again
+    fs::write(desk.path("in.jsonl"), (0..3).map(change).collect::<String>() + &change(0).replace("c0", "c9")).unwrap();
+    let args = format!("generate --input in.jsonl --backend {} --max-output 12 --offline", tiny());
+    desk.ends(&format!("{args} -o a.jsonl"), 0);
+    desk.ends(&format!("{args} -o b.jsonl --threads 1"), 0);
+    assert_eq!(desk.read("a.jsonl"), desk.read("b.jsonl"));
+    let rows = desk.rows("a.jsonl");
+    assert_eq!(rows.len(), 3);
+    let row = &rows["c1@tiny"];
+    for (key, value) in [
+        ("generator", json!("tiny")),
+        ("language", json!("python")),
+        ("generation_temperature", json!(0.0)),
+        ("generation_seed", json!(0)),
+        ("generation_prompts", json!("veridiff")),
+        ("generation_backend", json!("local")),
+    ] {
+        assert_eq!(row[key], value, "{key}");
+    }
+    assert!(row["generation_tokens"].as_u64().is_some_and(|n| n <= 12) && row["generation_weights"].is_string());
+
+    let sampled = format!("{args} --temperature 1 --texts 2 --seed 5 --task commit");
+    desk.ends(&format!("{sampled} -o c.jsonl"), 0);
+    let c = desk.rows("c.jsonl");
+    assert_eq!(c.len(), 6);
+    assert!(c.values().all(|row| row["task"] == "commit"));
+    assert_ne!(c["c1@tiny-0"]["text"], c["c1@tiny-1"]["text"]);
+    let replies = String::from_utf8(desk.read("c.jsonl.replies.jsonl")).unwrap();
+    let half: Vec<&str> = replies.lines().take(3).collect();
+    fs::write(desk.path("d.jsonl.replies.jsonl"), half.join("\n") + "\n").unwrap();
+    desk.ends(&format!("{sampled} -o d.jsonl --resume"), 0);
+    assert_eq!(desk.read("d.jsonl"), desk.read("c.jsonl"));
+    let stderr = desk.ends(&format!("{sampled} -o d.jsonl"), 2);
+    assert!(stderr.contains("is there already") && stderr.contains("--resume"), "{stderr}");
+    let stderr = desk.ends(&format!("{args} --texts 2 -o e.jsonl"), 2);
+    assert!(stderr.contains("the same") && stderr.contains("--temperature"), "{stderr}");
+    desk.ends("score --input c.jsonl --features form,grounding -o scored.jsonl", 0);
+    let scored = desk.rows("scored.jsonl");
+    assert_eq!((scored.len(), &scored["c1@tiny-0"]["generation_repeat"]), (6, &json!(0)));
+}
+
+/// Judges of a table as tables, and a judge's columns as features.
+#[test]
+fn a_judges_table_is_evaluated_and_fitted() {
+    let desk = Desk::new(&samples(60));
+    // right about two of three texts
+    let score = |i: usize| if i % 3 == 0 { 3 - 3 * (i % 2) } else { 3 * (i % 2) };
+    let script: String = (0..60)
+        .map(|i| {
+            let reply = format!("{{\"explanation\": \"because\", \"answer\": {}}}", score(i));
+            format!("{}\n", json!({ "all": [format!("Number {i} is")], "replies": [reply] }))
+        })
+        .collect();
+    fs::write(desk.path("s.jsonl"), script).unwrap();
+    desk.ends("judge --input in.jsonl --backend j=scripted:s.jsonl --output t.parquet", 0);
+    let output = desk.run("eval --input t.parquet --judges");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for says in ["j direct", "always flag", "never flag", "kappa", "0.667"] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    let output = desk.run("eval --input t.parquet --judges --json");
+    let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(whole["judges"][0]["figures"]["counts"]["true_positive"], json!(20));
+    for format in ["md", "csv", "latex"] {
+        assert_eq!(desk.run(&format!("eval --input t.parquet --judges --format {format}")).status.code(), Some(0));
+    }
+    desk.ends("fit --input t.parquet --output d.json", 0);
+    let detector: Value = serde_json::from_slice(&desk.read("d.json")).unwrap();
+    assert!(detector.to_string().contains("judge_direct@j"), "{detector}");
+    // what the judge was asked is part of what the detector's numbers mean
+    desk.ends("judge --input in.jsonl --backend j=scripted:s.jsonl --threshold 4 --output u.parquet", 0);
+    let stderr = desk.ends("eval --input u.parquet --detector d.json", 2);
+    assert!(stderr.contains("threshold@j"), "{stderr}");
+    let stderr = desk.ends("score --input in.jsonl --features judge_direct --output v.parquet", 2);
+    assert!(stderr.contains("veridiff judge"), "{stderr}");
+    fs::write(desk.path("plain.jsonl"), "{\"id\": \"a\", \"label\": 1}\n").unwrap();
+    assert!(desk.ends("eval --input plain.jsonl --judges", 2).contains("no columns of a judge"));
+}
+
+/// The judge's reasons beside the finding: its quotes are looked up, and its words are data.
+#[test]
+fn check_and_explain_show_a_judge_beside_the_facts() {
+    let desk = Desk::new("");
+    fs::write(desk.path("a.diff"), "--- a/f.py\n+++ b/f.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n").unwrap();
+    fs::write(desk.path("a.txt"), "Sets `x` to 3.\n").unwrap();
+    let reply = json!({ "explanation": "\u{1b}[2Jsee it", "kind": "contradicted", "answer": 4 }).to_string();
+    fs::write(desk.path("s.jsonl"), json!({ "replies": [reply] }).to_string()).unwrap();
+    let args = "--diff a.diff --text a.txt --judge j=scripted:s.jsonl";
+    let output = desk.run(&format!("check {args} --detector none"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("VD006") && text.contains("judge j: 4.0 of 4, contradicted"), "{text}");
+    assert!(text.contains("see it") && !text.contains("\u{1b}[2J"), "{text}");
+    let output = desk.run(&format!("check {args} --detector none --json"));
+    let finding: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&finding["judge"]["score"], &finding["judge"]["kind"]), (&json!(4.0), &json!("contradicted")));
+    let output = desk.run("check --diff a.diff --text a.txt --detector none --json");
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("\"judge\""));
+    let model = format!("--model {}/tests/fixtures/qwen2 --detector none", env!("CARGO_MANIFEST_DIR"));
+    let output = desk.run(&format!("explain {args} {model} --json"));
+    let explanation: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    assert_eq!(explanation["judge"]["score"], json!(4.0));
+    let output = desk.run(&format!("explain {args} {model}"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("judge j: 4.0 of 4") && !text.contains("\u{1b}[2J"), "{text}");
+    let stderr = desk.ends(&format!("check {} --detector none --judge gpt", "--diff a.diff --text a.txt"), 2);
+    assert!(stderr.contains("names no backend"), "{stderr}");
 }
