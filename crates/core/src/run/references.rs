@@ -126,9 +126,7 @@ impl ReferenceError {
             ReferenceError::Unused { given, feature } => {
                 Some(format!("add `{feature}` to the features, or leave `{given}` out"))
             }
-            ReferenceError::OfJudge { .. } => {
-                Some("`veridiff judge` asks one and writes it; `--resume` adds it to a table".to_owned())
-            }
+            ReferenceError::OfJudge { .. } => Some("`veridiff judge` asks one, and writes what it says".to_owned()),
             ReferenceError::NoEncoder { known, .. } => Some(format!("there are: {}", known.join(", "))),
         }
     }

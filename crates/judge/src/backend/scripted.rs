@@ -67,7 +67,7 @@ impl Scripted {
     }
 
     /// The rules of a text, or the line that is none and why.
-    fn parse(text: &str) -> Result<Scripted, (usize, String)> {
+    pub(crate) fn parse(text: &str) -> Result<Scripted, (usize, String)> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let rule = |(i, line): (usize, &str)| {
             let rule: Rule = serde_json::from_str(line).map_err(|error| (i + 1, error.to_string()))?;
