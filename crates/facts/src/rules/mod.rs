@@ -7,6 +7,7 @@ use veridiff_text::{sample::Task, statements::StatementKind};
 use crate::{
     change::{Change, Tree},
     clause::Clause,
+    lexicon::presupposed,
 };
 
 mod absent;
@@ -161,6 +162,12 @@ pub struct Claimed {
 }
 
 impl Scene<'_, '_> {
+    /// What the clause says is so: all of a statement, what a question takes as given, nothing of a request.
+    pub fn said(&self) -> Option<&str> {
+        let said = presupposed(&self.clause.skeleton, self.kind == StatementKind::Question);
+        said.filter(|_| self.kind != StatementKind::Request)
+    }
+
     /// What all rules find in the clause.
     pub fn ruled(&self) -> Vec<Ruled> {
         RULES.into_iter().flat_map(|rule| self.by(rule, rule.check)).collect()

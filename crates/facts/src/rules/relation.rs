@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use super::{
     Claimed, Rule, Ruling, Scene,
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     blocks::{Blocks, SideLine},
-    lexicon::presupposed,
     occurrences::Places,
 };
 
@@ -62,10 +61,8 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement says of two things.
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request || OPEN.is_match(said) {
+    let Some(said) = scene.said() else { return Vec::new() };
+    if OPEN.is_match(said) {
         return Vec::new();
     }
     let mut found = Vec::new();

@@ -3,11 +3,9 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::statements::StatementKind;
 
 use crate::{
     blocks::function_name,
-    lexicon::presupposed,
     mention::MentionKind,
     rules::{
         Claimed, Ruling, Scene,
@@ -48,8 +46,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement says of a state.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let said = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question);
-    let Some(said) = said.filter(|_| scene.kind != StatementKind::Request) else { return Vec::new() };
+    let Some(said) = scene.said() else { return Vec::new() };
     CLAIM
         .captures_iter(said)
         .filter_map(|captures| {

@@ -3,17 +3,11 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use veridiff_text::{
-    diff::{Diff, LineKind},
-    statements::StatementKind,
-};
+use veridiff_text::diff::{Diff, LineKind};
 
-use crate::{
-    lexicon::presupposed,
-    rules::{
-        Claimed, Ruling, Scene,
-        phrase::{is_denied, pattern},
-    },
+use crate::rules::{
+    Claimed, Ruling, Scene,
+    phrase::{is_denied, pattern},
 };
 
 /// What the header of a diff says of a file.
@@ -52,10 +46,8 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement says of files.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request || OPEN.is_match(said) {
+    let Some(said) = scene.said() else { return Vec::new() };
+    if OPEN.is_match(said) {
         return Vec::new();
     }
     let mut found = Vec::new();

@@ -4,15 +4,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use veridiff_text::{sample::Task, statements::StatementKind};
+use veridiff_text::sample::Task;
 
-use crate::{
-    lexicon::presupposed,
-    rules::{
-        Claimed, Ruling, Scene,
-        phrase::pattern,
-        terms::{Side, Term, Weight, terms},
-    },
+use crate::rules::{
+    Claimed, Ruling, Scene,
+    phrase::pattern,
+    terms::{Side, Term, Weight, terms},
 };
 
 /// Words with which a sentence speaks of what was, of what goes, or of what is not so.
@@ -30,14 +27,8 @@ static MODAL: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the whole statement's words stand on.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request
-        || NOT_NOW.is_match(said)
-        || MODAL.is_match(said)
-        || super::ELSEWHERE.is_match(said)
-    {
+    let Some(said) = scene.said() else { return Vec::new() };
+    if NOT_NOW.is_match(said) || MODAL.is_match(said) || super::ELSEWHERE.is_match(said) {
         return Vec::new();
     }
     let all = terms(scene, said);

@@ -3,12 +3,11 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use crate::{
     bindings::{Literal, literal},
     code::{Token, TokenKind, tokens},
-    lexicon::presupposed,
     rules::{
         Claimed, Ruling, Scene,
         phrase::{is_denied, pattern},
@@ -59,12 +58,7 @@ struct Pair {
 
 /// What the statement says of growth and of switches.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request {
-        return Vec::new();
-    }
+    let Some(said) = scene.said() else { return Vec::new() };
     let claims: Vec<_> =
         WORDS.iter().filter_map(|(kind, up, words)| Some((*kind, *up, words.find(said)?.range()))).collect();
     let [(kind, up, ref part)] = claims[..] else { return Vec::new() };

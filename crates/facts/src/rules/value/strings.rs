@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use crate::{
     code::{TokenKind, tokens},
-    lexicon::presupposed,
     mention::{Mention, MentionKind},
     rules::{Claimed, Ruling, Scene, phrase::pattern, thing::is_comment},
 };
@@ -27,12 +26,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement quotes.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request {
-        return Vec::new();
-    }
+    let Some(said) = scene.said() else { return Vec::new() };
     let new = new_strings(scene);
     const MANY: usize = 4;
     let lower = scene.clause.text[scene.clause.span.clone()].to_lowercase();
