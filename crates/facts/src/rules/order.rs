@@ -10,7 +10,7 @@ use veridiff_text::{diff::LineKind, statements::StatementKind};
 use super::{
     Claimed, Rule, Ruling, Scene,
     phrase::{MODAL, pattern},
-    thing::Thing,
+    thing::{Thing, is_import},
 };
 use crate::{blocks::Blocks, mention::MentionKind, occurrences::Places};
 
@@ -125,9 +125,9 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         {
             continue;
         }
-        let has_import = |part: &str| part.contains("import");
-        let is_text = matches!(word.as_str(), "above" | "below") || (has_import(&first) && has_import(&second));
-        let Some((lines, straight)) = order(scene, blocks, &things, is_text) else { continue };
+        let of_imports = is_of_imports(&first) || is_of_imports(&second);
+        let is_text = matches!(word.as_str(), "above" | "below") || of_imports;
+        let Some((lines, straight)) = order(scene, blocks, &things, is_text, of_imports) else { continue };
         if matches!(lines[..], [a, b] if is_concurrent(scene, [a, b])) {
             continue;
         }
@@ -179,6 +179,12 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     found
 }
 
+/// Whether a part of a sentence speaks of where something is imported.
+fn is_of_imports(part: &str) -> bool {
+    static IMPORTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bimport(?:s|ed|ing)?\b"));
+    IMPORTS.is_match(part)
+}
+
 /// Most lines that one thing may stand on: an order of more of them says nothing, and all pairs are compared.
 const MANY: usize = 24;
 
@@ -203,8 +209,14 @@ fn order(
     blocks: &Blocks<'_>,
     things: &[Thing<'_>; 2],
     is_text: bool,
+    of_imports: bool,
 ) -> Option<(Vec<usize>, bool)> {
-    let lines = [&things[0], &things[1]].map(|thing| thing.lines(scene, Places::new_side, is_text));
+    let mut lines = [&things[0], &things[1]].map(|thing| thing.lines(scene, Places::new_side, is_text));
+    // where both are imported, these lines are compared and no later use
+    let is_imported = |lines: &Vec<usize>| lines.iter().any(|&line| is_import(scene.change.code(line)));
+    if of_imports && lines.iter().all(is_imported) {
+        lines.iter_mut().for_each(|lines| lines.retain(|&line| is_import(scene.change.code(line))));
+    }
     if lines.iter().any(|lines| lines.len() > MANY) {
         return None;
     }
@@ -243,9 +255,25 @@ fn order(
 #[cfg(test)]
 mod tests {
     use super::RULE;
-    use crate::rules::twins::tell_apart;
+    use crate::rules::twins::{tell_apart, texts_apart};
+    use veridiff_text::sample::Task;
 
     const DIFF: &str = "--- a/store.py\n+++ b/store.py\n@@ @@\n import json\n+import zlib\n import os\n def save(path, data):\n+    lock.acquire()\n+    check_size(data)\n     write_file(path, data)\n+    flush_cache()\n+    lock.release()\n     notify_listeners(path)\n NAMES = [\n     'alpha',\n+    'beta',\n     'gamma',\n ]\n+x = s.lstrip().rstrip()\n";
+
+    #[test]
+    fn imports_have_the_order_of_their_lines_and_not_of_their_uses() {
+        let diff = "--- a/client.py\n+++ b/client.py\n@@ @@\n+import logging\n+import requests\n def fetch(url):\n+    answer = requests.get(url)\n+    logging.info(url)\n+    return answer\n";
+        texts_apart(
+            &RULE,
+            Task::Review,
+            diff,
+            &[
+                ("`requests` is imported after `logging`.", "`requests` is imported before `logging`."),
+                ("It imports `logging` before `requests`.", "It imports `logging` after `requests`."),
+                ("The import of `requests` follows `logging`.", "The import of `requests` precedes `logging`."),
+            ],
+        );
+    }
 
     #[test]
     fn true_and_false_statements_are_told_apart() {

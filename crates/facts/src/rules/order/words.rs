@@ -104,7 +104,9 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
             let part = captures.get(0).expect("the whole").range();
             let second = END.replace(&captures[2], "");
             let is_wish = WISH.is_match(&said[..part.end]);
-            if (wishes && !is_wish) || OPEN.is_match(&captures[1]) || OPEN.is_match(&second) {
+            // imports have an order of their own, which the other half of the rule reads
+            let is_open = |part: &str| OPEN.is_match(part) || super::is_of_imports(part);
+            if (wishes && !is_wish) || is_open(&captures[1]) || is_open(&second) {
                 continue;
             }
             let [first, second] = [&captures[1], &second[..]].map(|text| SCOPE.replace_all(text, "").into_owned());
