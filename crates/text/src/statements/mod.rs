@@ -21,6 +21,11 @@ use crate::sample::Task;
 use blocks::{BlockKind, blocks};
 pub use tongue::TextLanguage;
 
+/// Whether a lower-case word is a verb that has a subject before it: an auxiliary, or a verb of programming in the third person.
+pub fn is_third_person(word: &str) -> bool {
+    lexicon::is_auxiliary(word) || lexicon::verb_form(word) == Some(lexicon::Form::Third)
+}
+
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statements {

@@ -37,6 +37,9 @@ fn reviews_assert() {
         "`a` is never closed, right?",
         "The changes are small and improve the parser.",
         "It is not clear why it looks if the window is open.",
+        "fetch retries three times.",
+        "parse now returns a list.",
+        "compute raises an error when all attempts fail.",
     ] {
         assert_eq!(kind(text, Task::Review), Assertion, "{text}");
     }
@@ -56,6 +59,8 @@ fn reviews_request() {
         "We could use a set here.",
         "Maybe rename the variable?".trim_end_matches('?'),
         "nit: remove the blank line",
+        "Check returns too.",
+        "Handle errors of `a`.",
         "Return `None` here.",
         "Test the empty list too",
         "Don't catch everything.",

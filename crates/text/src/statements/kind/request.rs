@@ -117,6 +117,34 @@ fn improves(word: &str) -> bool {
     )
 }
 
+/// Whether the word before `at` is what a verb there has as its subject, so that it is a name and no verb itself: "fetch retries
+/// three times", "parse now returns `None`".
+fn is_subject_of(rest: &[Item], at: usize) -> bool {
+    let adverbs = rest[at..].iter().take_while(|item| {
+        matches!(
+            item.word(),
+            "now" | "still" | "also" | "no" | "longer" | "never" | "always" | "only" | "just" | "simply"
+        )
+    });
+    let at = at + adverbs.count();
+    let verb = word(rest, at);
+    if verb_form(verb) != Some(Form::Third) {
+        return false;
+    }
+    // "check returns `None`": a plural would have nothing right behind it
+    let begins = |item: &Item| match item {
+        Item::Word(word) => {
+            matches!(
+                word.as_str(),
+                "a" | "an" | "the" | "its" | "it" | "them" | "no" | "none" | "nothing" | "true" | "false" | "null"
+            )
+        }
+        Item::Name | Item::Number => true,
+        Item::Reference => false,
+    };
+    !is_noun_too(verb) || rest.get(at + 1).is_some_and(begins)
+}
+
 /// Whether a piece begins with a verb in its plain form that has no subject.
 fn is_imperative(rest: &[Item]) -> bool {
     let first = word(rest, 0);
@@ -138,6 +166,9 @@ fn is_imperative(rest: &[Item]) -> bool {
         return first == "see" && rest.len() > 1;
     }
     let Some(next) = rest.get(1) else { return !is_noun_too(first) };
+    if is_subject_of(rest, 1) {
+        return false;
+    }
     if !is_noun_too(first) {
         return !is_auxiliary(next.word());
     }
