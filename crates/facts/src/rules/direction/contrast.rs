@@ -3,7 +3,6 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::statements::StatementKind;
 
 use crate::rules::{
     Claimed, Ruling, Scene,
@@ -12,8 +11,8 @@ use crate::rules::{
     thing::is_comment,
 };
 use crate::{
-    lexicon::presupposed,
     mention::Mention,
+    occurrences::Places,
     spots::{Drift, drift},
 };
 
@@ -139,12 +138,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the whole statement sets against each other.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(skeleton) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request || OPEN.is_match(skeleton) {
-        return Vec::new();
-    }
+    let Some(skeleton) = scene.said().filter(|said| !OPEN.is_match(said)) else { return Vec::new() };
     let mut found: Vec<Claimed> = Vec::new();
     for form in FORMS.iter() {
         for captures in form.pattern.captures_iter(skeleton) {
@@ -197,12 +191,21 @@ fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, form: &Form, part: Range<u
     if !is_sure || heavy == Weight::Common && (new_against.is_empty() || old_against.is_empty()) {
         return None;
     }
-    let (wrong, message) = match (new_against.first(), old_against.first()) {
-        (Some(term), _) => (term, format!("`{}` is only on removed lines", term.key)),
-        (None, Some(term)) => (term, format!("`{}` is only on added lines", term.key)),
+    // a word that the other side has elsewhere too came or went where lines made way for others
+    let only = |places: &Places, other: &[usize]| {
+        if other.is_empty() && places.context.is_empty() { "only " } else { "" }
+    };
+    let (lines, message) = match (new_against.first(), old_against.first()) {
+        (Some(term), _) => {
+            let place = format!("`{}` is {}on removed lines", term.key, only(&term.places, &term.places.added));
+            (term.places.removed.clone(), place)
+        }
+        (None, Some(term)) => {
+            let place = format!("`{}` is {}on added lines", term.key, only(&term.places, &term.places.removed));
+            (term.places.added.clone(), place)
+        }
         _ => return None,
     };
-    let lines = [wrong.places.removed.as_slice(), &wrong.places.added].concat();
     Some(Claimed {
         ruling: Ruling::Contradicted,
         part,

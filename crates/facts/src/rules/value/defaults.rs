@@ -151,7 +151,7 @@ fn default_is(
     };
     let agrees = values.iter().any(|value| agrees(value, claimed));
     if asks {
-        let message = format!("it is {} by default", claimed.written());
+        let message = format!("it is {} by default already", claimed.written());
         return agrees.then(|| Claimed { ruling: Ruling::Contradicted, part, lines: vec![line], message });
     }
     let against = !values.is_empty()
