@@ -18,6 +18,7 @@ use crate::{
 
 mod described;
 mod evidence;
+mod modifier;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(|scene| [evidence::check(scene), described::check(scene)].concat()),
+    check_statement: Some(|scene| [evidence::check(scene), described::check(scene), modifier::check(scene)].concat()),
 };
 
 /// What else than the change a sentence speaks of: whoever still calls it, code elsewhere.
