@@ -1,23 +1,30 @@
 //! A change taken apart once, and what is asked of it.
 
-use std::sync::OnceLock;
+use std::{ops::Range, sync::OnceLock};
 
 use veridiff_text::diff::{Diff, LineKind};
 
 use crate::{
     blocks::Blocks,
-    changes::Changes,
+    bodies::{Body, bodies},
+    changes::{Changes, Which},
     code::{pieces, squeezed},
-    mention::{Mention, MentionKind},
+    mention::{Mention, MentionKind, bare_words, mentions},
     occurrences::{Occurrences, Places},
     side::FileChange,
     spots::{Spot, spots},
+    syntax::ItemKind,
 };
 
 /// The names of the tree behind a change, for whoever has the repository.
 pub trait Tree {
     /// Whether an identifier or a number stands in any file of the tree, as it is written; `None` where the tree was not read whole.
     fn contains(&self, name: &str) -> Option<bool>;
+
+    /// Whether there is a file of this path; `None` where that is not known.
+    fn has_file(&self, _path: &str) -> Option<bool> {
+        None
+    }
 }
 
 /// How a mention was found in a change.
@@ -67,6 +74,8 @@ pub struct Change<'d> {
     spots: Vec<Spot>,
     /// Its new and its old side as guarded lines, each worked out when it is first asked for.
     blocks: [OnceLock<Blocks<'d>>; 2],
+    /// The functions that its new side shows whole, worked out when they are first asked for.
+    bodies: OnceLock<Vec<Body>>,
 }
 
 impl<'d> Change<'d> {
@@ -80,6 +89,7 @@ impl<'d> Change<'d> {
             spots: spots(diff),
             changes: OnceLock::new(),
             blocks: Default::default(),
+            bodies: OnceLock::new(),
         }
     }
 
@@ -98,6 +108,11 @@ impl<'d> Change<'d> {
         self.blocks[0].get_or_init(|| Blocks::new_side(self.diff))
     }
 
+    /// The functions that the new side shows from the first line to the last.
+    pub fn bodies(&self) -> &[Body] {
+        self.bodies.get_or_init(|| bodies(self.diff, self.new_blocks()))
+    }
+
     /// The new side and the old one.
     pub fn sides(&self) -> [&Blocks<'d>; 2] {
         [self.new_blocks(), self.blocks[1].get_or_init(|| Blocks::old_side(self.diff))]
@@ -106,6 +121,59 @@ impl<'d> Change<'d> {
     /// The code of a line, without its marker.
     pub fn code(&self, line: usize) -> &'d str {
         code_of(self.diff, line)
+    }
+
+    /// What a part of a text names, with words of its prose that are names of this change: `LIMIT`, the `Store` class, and the function
+    /// of "fetch raises an error".
+    pub fn mentions(&self, text: &str, part: Range<usize>) -> Vec<Mention> {
+        let mut all = mentions(text, part.clone());
+        let is_free = |span: &Range<usize>| !all.iter().any(|m| m.outer.start < span.end && span.start < m.outer.end);
+        let spoken: Vec<Mention> = bare_words(text, part)
+            .into_iter()
+            .filter(|word| is_free(&word.span) && self.is_spoken(text, word))
+            .collect();
+        if !spoken.is_empty() {
+            all.extend(spoken);
+            all.sort_by_key(|mention| mention.span.start);
+        }
+        all
+    }
+
+    /// Whether a word of prose is the name of something that the change defines, and is written so that it can be no other word.
+    fn is_spoken(&self, text: &str, word: &Mention) -> bool {
+        const SHORTEST: usize = 4;
+        let written = word.code.as_str();
+        if written.len() < SHORTEST || self.occurrences.name(written).is_none() {
+            return false;
+        }
+        let kinds: &[ItemKind] = if written.chars().all(|c| !c.is_lowercase()) {
+            &[ItemKind::Binding, ItemKind::Field, ItemKind::Type]
+        } else if written.starts_with(char::is_uppercase) {
+            if is_first(text, word.span.start) {
+                return false;
+            }
+            &[ItemKind::Type]
+        } else if is_first(text, word.span.start) && has_verb(&text[word.span.end..]) {
+            &[ItemKind::Function]
+        } else {
+            return false;
+        };
+        let defines = |which: Which| self.changes().named(which, written).iter().any(|f| kinds.contains(&f.item.kind));
+        defines(Which::New) || defines(Which::Old)
+    }
+
+    /// Whether a tree has none of the files that the change says it is of; files that are new are in no tree before it.
+    pub fn is_of_another(&self, tree: &dyn Tree) -> bool {
+        let mut has_any = false;
+        for file in FileChange::of_diff(self.diff, None) {
+            let Some(old) = &file.old_name else { continue };
+            let names = [Some(old), file.new_name.as_ref()];
+            if names.into_iter().flatten().any(|name| tree.has_file(name) != Some(false)) {
+                return false;
+            }
+            has_any = true;
+        }
+        has_any
     }
 
     /// Where what a statement names stands.
@@ -205,6 +273,21 @@ impl<'d> Change<'d> {
         let near = matches!(mention.kind, MentionKind::Name).then(|| self.occurrences.near(&mention.code)).flatten()?;
         Some(near.to_owned())
     }
+}
+
+/// Whether no word of its sentence stands before a byte of a text.
+fn is_first(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end_matches([' ', '*', '_', '(', '"']);
+    before.is_empty() || before.ends_with(['.', '!', '?', '\n', ':', ';'])
+}
+
+/// Whether a verb in the third person follows, so that what stands before is its subject.
+fn has_verb(behind: &str) -> bool {
+    let mut words = behind.split_whitespace().skip_while(|word| {
+        ["now", "still", "also", "no", "longer", "never", "always", "only", "just", "simply"].contains(word)
+    });
+    let is = |word: &str| veridiff_text::statements::is_third_person(word);
+    words.next().is_some_and(|word| is(word.trim_end_matches([',', '.', ';'])))
 }
 
 /// The code of a line of a diff: without its marker; of a hunk's header what stands behind it.

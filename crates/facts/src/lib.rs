@@ -11,10 +11,11 @@
 
 /// The version of what rules find: columns and corpora that were made with different ones do not mix. Whoever changes what a rule
 /// finds raises it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub mod bindings;
 pub mod blocks;
+pub mod bodies;
 pub mod change;
 pub mod changes;
 pub mod clause;

@@ -189,6 +189,20 @@ pub fn mentions(text: &str, part: Range<usize>) -> Vec<Mention> {
     found
 }
 
+/// Every word of a part of a text as if it were a name: letters, digits and `_` alone.
+pub fn bare_words(text: &str, part: Range<usize>) -> Vec<Mention> {
+    static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("a valid pattern"));
+    let is_joint = |c: Option<char>| c.is_some_and(|c| is_name_char(c) || matches!(c, '\'' | '’' | '-' | '/' | '.'));
+    let of = |found: regex::Match<'_>| {
+        let span = part.start + found.start()..part.start + found.end();
+        let behind = text[span.end..].strip_prefix('.').unwrap_or(&text[span.end..]).chars().next();
+        let is_apart = !is_joint(text[..span.start].chars().next_back()) && !is_joint(behind);
+        let code = found.as_str().to_owned();
+        is_apart.then(|| Mention { kind: MentionKind::Name, outer: span.clone(), span, is_marked: false, code })
+    };
+    WORD.find_iter(&text[part.clone()]).filter_map(of).collect()
+}
+
 /// What stands between marks.
 fn marked(written: &str, is_code: bool) -> Option<(MentionKind, String)> {
     if written.is_empty() {
