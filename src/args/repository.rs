@@ -104,6 +104,12 @@ impl Tree for Sides {
         }
         is_known.then_some(false)
     }
+
+    fn has_file(&self, path: &str) -> Option<bool> {
+        let has = |side: &Side| side.snapshot.paths().ok().map(|mut paths| paths.any(|other| other == path));
+        let known: Vec<bool> = self.0.iter().filter_map(has).collect();
+        if known.contains(&true) { Some(true) } else { (known.len() == self.0.len()).then_some(false) }
+    }
 }
 
 /// How else code writes a whole number, since an index of names knows it only as it is written.

@@ -30,7 +30,11 @@ use crate::{
     verdict,
 };
 use veridiff_detector::{Detector, DetectorError, Predict, shipped};
-use veridiff_facts::{change::Tree, judge::Judgement, rules::Choice};
+use veridiff_facts::{
+    change::Tree,
+    judge::{Judgement, OF_ANOTHER_TREE},
+    rules::Choice,
+};
 use veridiff_table::{
     Row,
     catalogue::{element_of, model_of},
@@ -182,8 +186,8 @@ struct Facts {
 impl Facts {
     fn of(&self, case: &Case) -> Judgement {
         match &self.tree {
-            Some(SharedTree(tree)) => case.judgement_with(Some(tree.as_ref())).by(&self.rules),
-            None => case.judgement().by(&self.rules),
+            Some(SharedTree(tree)) => case.judgement_with(Some(tree.as_ref())).by(case.diff(), &self.rules),
+            None => case.judgement().by(case.diff(), &self.rules),
         }
     }
 }
@@ -343,7 +347,7 @@ impl Judge {
         let language = sample.language.clone().or_else(|| language::of_diff(case.diff()).map(str::to_owned));
         columns.extend(kind("language", language));
         columns.extend(kind("generator", sample.generator.clone()));
-        finding.notes = self.detector.training.domain.differences(&columns);
+        finding.notes.extend(self.detector.training.domain.differences(&columns));
         finding.notes.extend(range_notes(&self.detector, &values));
         finding.notes.extend(absent_notes(&self.detector, &values));
         finding.notes.extend(parts.iter().find_map(|part| part.reach.note.clone()));
@@ -389,6 +393,7 @@ impl Finding {
     /// The verdict: what the facts say, and where they leave it open what the detector leans to.
     fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Leaning>) {
         let judgement = facts.of(case);
+        self.notes.extend(judgement.of_another_tree.then(|| OF_ANOTHER_TREE.to_owned()));
         self.statements = statements(case, &judgement, self.p_detector);
         let decided = verdict::of_text(&judgement, leaning);
         self.verdict = Some(decided.verdict);

@@ -12,7 +12,7 @@ use veridiff_text::{
 use crate::{
     change::{Change, Tree},
     clause::Clause,
-    mention::mentions,
+    code::{TokenKind, tokens},
     rules::{Choice, Ruled, Ruling, Scene},
     turning::turning_word,
 };
@@ -136,6 +136,9 @@ impl Judged {
     }
 }
 
+/// What to say of a tree that was not asked, [`Judgement::of_another_tree`].
+pub const OF_ANOTHER_TREE: &str = "no file of the diff is in the tree of the repository, so names were looked up in the diff alone: is it another repository?";
+
 /// What a change says of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -143,14 +146,18 @@ pub struct Judgement {
     pub statements: Vec<Judged>,
     /// Whether the text is in English; rules on words read no other language.
     pub language: TextLanguage,
+    /// Whether the tree that was given has none of the change's files, so that it was not asked.
+    pub of_another_tree: bool,
 }
 
 impl Judgement {
     /// Compares a text with a change.
     pub fn new(change: &Change<'_>, text: &str, task: Task, tree: Option<&dyn Tree>) -> Self {
         let statements = Statements::new(text, task);
+        let of_another_tree = tree.is_some_and(|tree| change.is_of_another(tree));
+        let tree = tree.filter(|_| !of_another_tree);
         let judge = |statement: &veridiff_text::statements::Statement| {
-            let all = mentions(text, statement.span.clone());
+            let all = change.mentions(text, statement.span.clone());
             let whole = Clause::new(text, statement.span.clone(), &all);
             let mut ruled: Vec<Ruled> = Vec::new();
             if matches!(statement.kind, StatementKind::Assertion | StatementKind::Request | StatementKind::Opinion) {
@@ -186,7 +193,7 @@ impl Judgement {
             }
         };
         let list = statements.list.iter().map(judge).collect();
-        Judgement { statements: list, language: statements.language }
+        Judgement { statements: list, language: statements.language, of_another_tree }
     }
 
     /// Compares a text with a diff.
@@ -194,10 +201,13 @@ impl Judgement {
         Judgement::new(&Change::new(diff), text, task, None)
     }
 
-    /// The same, by chosen rules only.
-    pub fn by(&self, choice: &Choice) -> Judgement {
+    /// The same, by chosen rules only, and each mistake told once.
+    pub fn by(&self, diff: &Diff, choice: &Choice) -> Judgement {
         let mut judgement = self.clone();
-        judgement.statements.iter_mut().for_each(|statement| statement.ruled.retain(|ruled| choice.has(ruled.rule)));
+        for statement in &mut judgement.statements {
+            statement.ruled.retain(|ruled| choice.has(ruled.rule));
+            told_once(diff, &mut statement.ruled);
+        }
         judgement
     }
 
@@ -210,6 +220,37 @@ impl Judgement {
     pub fn ruling(&self) -> Option<Ruling> {
         self.statements.iter().filter_map(Judged::ruling).max()
     }
+}
+
+/// Of contradictions of the same words by the same line the one whose words have most of what the lines have; what is absent is not told
+/// beside a contradiction of the words around it.
+fn told_once(diff: &Diff, ruled: &mut Vec<Ruled>) {
+    let is_against = |ruled: &Ruled| ruled.ruling == Ruling::Contradicted;
+    let meets = |a: &Ruled, b: &Ruled| a.span.start < b.span.end && b.span.start < a.span.end;
+    let is_same = |a: &Ruled, b: &Ruled| {
+        meets(a, b) && (a.lines.is_empty() || b.lines.is_empty() || a.lines.iter().any(|line| b.lines.contains(line)))
+    };
+    let named = |ruled: &Ruled| {
+        let code: String = ruled.lines.iter().map(|&line| diff.line_text(line)).collect::<Vec<_>>().join("\n");
+        let said = tokens(&ruled.message).into_iter().filter(|token| token.kind != TokenKind::Mark);
+        said.filter(|token| code.contains(&ruled.message[token.span.clone()])).count()
+    };
+    let mut order: Vec<usize> = (0..ruled.len()).filter(|&index| is_against(&ruled[index])).collect();
+    order.sort_by_key(|&index| (std::cmp::Reverse(named(&ruled[index])), ruled[index].lines.len(), index));
+    let mut told: Vec<usize> = Vec::new();
+    for index in order {
+        if !told.iter().any(|&other| is_same(&ruled[other], &ruled[index])) {
+            told.push(index);
+        }
+    }
+    let is_told = |index: usize| match ruled[index].ruling {
+        Ruling::Contradicted => told.contains(&index),
+        Ruling::NotHere | Ruling::Nowhere => !told.iter().any(|&other| meets(&ruled[other], &ruled[index])),
+        Ruling::Holds => true,
+    };
+    let kept: Vec<bool> = (0..ruled.len()).map(is_told).collect();
+    let mut kept = kept.into_iter();
+    ruled.retain(|_| kept.next().unwrap_or(true));
 }
 
 /// How many words of prose a clause has that say something, and the share of them that changed lines or files have.
@@ -243,6 +284,54 @@ mod tests {
         assert_eq!(judged("`ttl` defaults to 60 seconds.", Task::Review), Some(Ruling::Holds));
         assert_eq!(judged("The default for `ttl` is 300 seconds.", Task::Review), Some(Ruling::Contradicted));
         assert_eq!(judged("The lock is a `threading.RLock`.", Task::Review), Some(Ruling::Contradicted));
+    }
+
+    #[test]
+    fn one_mistake_is_told_once_by_what_says_most() {
+        let diff = Diff::parse(DIFF).unwrap();
+        let change = Change::new(&diff);
+        let told = |text: &str| -> Vec<(&str, String)> {
+            let judgement = Judgement::new(&change, text, Task::Review, None).by(&diff, &Choice::default());
+            let against = |ruled: &&Ruled| ruled.ruling > Ruling::Holds;
+            judgement.rulings().filter(against).map(|ruled| (ruled.rule.code, ruled.message.clone())).collect()
+        };
+        assert_eq!(told("`ttl` defaults to 300."), [("VD006", "`ttl` is 60.0 here, not 300".to_owned())]);
+        let lock = told("The `threading` import was removed.");
+        assert_eq!(lock.len(), 1, "{lock:?}");
+        assert!(lock[0].1.contains("`threading`"), "{lock:?}");
+        // two mistakes of one sentence are two
+        assert_eq!(told("`ttl` defaults to 300 and `max_size` defaults to 7.").len(), 2);
+    }
+
+    #[test]
+    fn a_tree_of_something_else_is_not_asked() {
+        struct Files(&'static [&'static str]);
+        impl Tree for Files {
+            fn contains(&self, _: &str) -> Option<bool> {
+                Some(false)
+            }
+            fn has_file(&self, path: &str) -> Option<bool> {
+                Some(self.0.contains(&path))
+            }
+        }
+        let diff = Diff::parse(DIFF).unwrap();
+        let change = Change::new(&diff);
+        let of = |tree: &dyn Tree| Judgement::new(&change, "It takes `self._mutex`.", Task::Review, Some(tree));
+        let (own, other) = (of(&Files(&["cache.py", "setup.py"])), of(&Files(&["main.go"])));
+        assert_eq!((own.ruling(), own.of_another_tree), (Some(Ruling::Nowhere), false));
+        assert_eq!((other.ruling(), other.of_another_tree), (Some(Ruling::NotHere), true));
+    }
+
+    #[test]
+    fn words_that_only_this_change_has_are_names_without_marks() {
+        let named = |text: &str| {
+            let diff = Diff::parse("--- a/a.py\n+++ b/a.py\n@@ @@\n+LIMIT = 3\n+class Store:\n+    pass\n+def fetch(url):\n+    return url\n").unwrap();
+            let found = Change::new(&diff).mentions(text, 0..text.len());
+            found.into_iter().map(|mention| mention.code).collect::<Vec<_>>()
+        };
+        assert_eq!(named("fetch raises LIMIT in the Store class"), ["fetch", "LIMIT", "Store"]);
+        assert_eq!(named("fetch the url from the store, TODO"), Vec::<String>::new());
+        assert_eq!(named("Store the limit"), Vec::<String>::new());
     }
 
     #[test]

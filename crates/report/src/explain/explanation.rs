@@ -12,7 +12,11 @@ use veridiff_core::{
     settings::Settings,
     tokens::{Encoding, Segment},
 };
-use veridiff_facts::{change::Tree, judge::Judgement};
+use veridiff_facts::{
+    change::Tree,
+    judge::{Judgement, OF_ANOTHER_TREE},
+    rules::Choice,
+};
 use veridiff_text::{diff::LineKind, sample::Sample};
 
 /// The version of the JSON's schema. Fields may be added under one version; none is taken away or changes its meaning.
@@ -303,7 +307,8 @@ impl Explanation {
     ) -> Self {
         let m = &read.measurement;
         let e = &m.encoding;
-        let judgement = read.case.judgement_with(tree);
+        let judgement = read.case.judgement_with(tree).by(read.case.diff(), &Choice::default());
+        let foreign = judgement.of_another_tree.then(|| OF_ANOTHER_TREE.to_owned());
         let reach = read.reach();
         let tokens = (0..e.ids.len()).map(|i| Token {
             text: e.token_text(i).to_owned(),
@@ -354,7 +359,7 @@ impl Explanation {
             features: of_sample(sample, scorer, settings, read),
             reference: None,
             verdict: None,
-            notes: notes(e, reach.note),
+            notes: notes(e, reach.note).into_iter().chain(foreign).collect(),
             timing_ms: Timing { total: m.elapsed.as_secs_f64() * 1e3 },
         };
         let counted: Vec<usize> = (0..e.n_response()).filter(|&t| m.counted[t]).collect();
