@@ -46,21 +46,15 @@ enum Time {
 }
 
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    if scene.kind != StatementKind::Assertion {
-        return Vec::new();
+    match scene.kind {
+        StatementKind::Assertion => {}
+        StatementKind::Request => return presupposed(scene),
+        _ => return Vec::new(),
     }
     let skeleton = &scene.clause.skeleton;
     let mut found: Vec<Claimed> = Vec::new();
-    for (pattern, order) in CHANGED.iter() {
-        for captures in pattern.captures_iter(skeleton) {
-            if MODAL.is_match(segment(skeleton, &captures.get(0).expect("the whole").range())) {
-                continue;
-            }
-            let mention = |group: usize| scene.clause.mention(&captures[group]);
-            let (Some(name), Some(old), Some(new)) = (mention(order[0]), mention(order[1]), mention(order[2])) else {
-                continue;
-            };
-            let part = captures.get(0).expect("the whole").range();
+    for (part, [name, old, new]) in changed(scene) {
+        if !MODAL.is_match(segment(skeleton, &part)) {
             found.extend(judge(scene, &Named::Name(name), old, Time::Before, part.clone()));
             found.extend(judge(scene, &Named::Name(name), new, Time::Now, part));
         }
@@ -122,6 +116,31 @@ fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     }
     found.dedup_by(|a, b| a.ruling == b.ruling && a.message == b.message);
     found
+}
+
+/// What is said to go from one value to another: the thing, the old value and the new one.
+fn changed<'s>(scene: &'s Scene<'_, '_>) -> Vec<(Range<usize>, [&'s Mention; 3])> {
+    let mut found = Vec::new();
+    for (pattern, order) in CHANGED.iter() {
+        for captures in pattern.captures_iter(&scene.clause.skeleton) {
+            let [name, old, new] = order.map(|group| scene.clause.mention(&captures[group]));
+            let (Some(name), Some(old), Some(new)) = (name, old, new) else { continue };
+            found.push((captures.get(0).expect("the whole").range(), [name, old, new]));
+        }
+    }
+    found
+}
+
+/// Who asks for another value takes the old one as given: neither side having it speaks against that.
+fn presupposed(scene: &Scene<'_, '_>) -> Vec<Claimed> {
+    let against = |(part, [name, old, _]): (Range<usize>, [&Mention; 3])| {
+        let at = |time| judge(scene, &Named::Name(name), old, time, part.clone());
+        let is_against = |claimed: &Claimed| claimed.ruling == Ruling::Contradicted;
+        let before = at(Time::Before);
+        let now = at(Time::Now).filter(is_against)?;
+        before.as_ref().is_none_or(is_against).then_some(now)
+    };
+    changed(scene).into_iter().filter_map(against).collect()
 }
 
 /// The words before a thing, the thing and its value.
@@ -320,7 +339,8 @@ fn says(scene: &Scene<'_, '_>, name: &Mention, text: &Mention, part: Range<usize
 #[cfg(test)]
 mod tests {
     use super::RULE;
-    use crate::rules::twins::tell_apart;
+    use crate::rules::twins::{tell_apart, texts_apart};
+    use veridiff_text::sample::Task;
 
     const DIFF: &str = "--- a/conf.py\n+++ b/conf.py\n@@ @@\n-MAX_IDLE = 8\n+MAX_IDLE = 16\n+def fetch(url, timeout=30, retries=None, mode=\"fast\"):\n+    self.timeout = timeout\n+    cache_enabled = True\n+    run(request_timeout=5000)\n+size = Column(Integer, default=5)\n+parser.add_argument(\"--max-depth\", type=int, default=12)\n+GREETING = \"good morning\"\n-MODE_A = mark.slow\n+MODE_A = mark.quick\n";
 
@@ -347,5 +367,8 @@ mod tests {
                 ("`MAX_IDLE` was 8 before.", "`MAX_IDLE` was 16 before."),
             ],
         );
+        let rows = [("Lower MAX_IDLE from 16 to 7", "Lower MAX_IDLE from 10 to 7")];
+        texts_apart(&RULE, Task::Review, DIFF, &rows);
+        texts_apart(&RULE, Task::Commit, DIFF, &[("Raise MAX_IDLE from 8 to 16", "Lower MAX_IDLE from 10 to 7")]);
     }
 }
