@@ -1,5 +1,6 @@
 //! VD011: what is said to be in one function is in another.
 
+mod body;
 mod changed;
 mod described;
 
@@ -29,7 +30,7 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: false,
     check,
-    check_statement: Some(|scene| [changed::check(scene), described::check(scene)].concat()),
+    check_statement: Some(|scene| [body::check(scene), changed::check(scene), described::check(scene)].concat()),
 };
 
 static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {
@@ -37,7 +38,7 @@ static INSIDE: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {
         // the thing first, then the place
         (
             pattern(
-                r"(@\d+)([^@.;:,]{0,40}?) (?:in|inside|within|to|into|at the (?:start|end|top) of)(?: the| a)?(?: [a-z]+)? (@\d+)",
+                r"(@\d+)([^@.;:,]{0,40}?) (?:in|inside|within|to|into|on|at the (?:start|end|top) of)(?: the| a)?(?: [a-z]+)? (@\d+)",
             ),
             false,
         ),
@@ -127,7 +128,8 @@ fn judge(scene: &Scene<'_, '_>, sides: &[&Blocks<'_>; 2], thing: &Mention, place
             if scene.change.diff.lines()[line].kind == LineKind::Header {
                 continue;
             }
-            if blocks.is_in(line, place.last()) {
+            // a function on one line has it too
+            if blocks.is_in(line, place.last()) || scene.change.code(line).contains(place.last()) {
                 let message = format!("`{}` is in `{}`", written(scene, thing), written(scene, place));
                 return Some((Ruling::Holds, vec![line], message));
             }
@@ -184,7 +186,8 @@ fn one_not_other(
     if thing.is_empty() || place.last() == other.last() {
         return None;
     }
-    is_scope(sides, place.last()).and(is_scope(sides, other.last()))?;
+    // what stands in one that the change shows is not in another one that it does not
+    is_scope(sides, other.last()).or_else(|| is_scope(sides, place.last()))?;
     let here = inside(scene, sides[0], thing, place, LineKind::Added);
     let there = inside(scene, sides[0], thing, other, LineKind::Added);
     match (here.is_empty(), there.is_empty()) {
@@ -244,6 +247,7 @@ mod tests {
                 ("Move `log_event` from `put` to `close`", "Move `log_event` from `close` to `put`"),
                 ("Acquire the lock in `get` instead of `put`", "Acquire the lock in `put` instead of `get`"),
                 ("`shut_down` is used inside `close`.", "`shut_down` is used inside `run`."),
+                ("Open the socket in `get`, not in `reopen`", "Open the socket in `reopen`, not in `get`"),
             ],
         );
     }

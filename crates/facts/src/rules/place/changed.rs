@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use crate::{
     blocks::{Blocks, ScopeKind},
-    lexicon::presupposed,
     mention::MentionKind,
     rules::{Claimed, Ruling, Scene, phrase::pattern},
 };
@@ -17,7 +16,7 @@ static CLAIMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let changes = "(?:add(?:s|ed)?|insert(?:s|ed)?|introduc(?:es?|ed)|remov(?:es?|ed)|delet(?:es?|ed)|drop(?:s|ped)?|gone|chang(?:es?|ed)|replac(?:es?|ed)|renam(?:es?|ed)|switch(?:es|ed)?|new|now|set|calls?|called|us(?:es?|ed)|check(?:s|ed)?|return(?:s|ed)?|log(?:s|ged)?|guard(?:s|ed)?|wrap(?:s|ped)?|convert(?:s|ed)?|handl(?:es?|ed)|lost|loses?)";
     vec![
         pattern(&format!(
-            r"\b{changes}\b[^,;:.()]{{0,60}}? (?:in|inside|within|from|out of)(?: the)?(?: function| method)? (@\d+)(?: [a-z]+)?(?:[,.;?)]|$)"
+            r"\b{changes}\b[^,;:.()]{{0,60}}? (?:in|inside|within|from|out of|at the (?:top|start|beginning|end|bottom) of)(?: the)?(?: function| method)? (@\d+)(?: [a-z]+)?(?:[,.;?)]|$)"
         )),
         pattern(r"^(@\d+): [a-z]+"),
     ]
@@ -31,10 +30,8 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement says of the place of the change.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request || OPEN.is_match(said) {
+    let Some(said) = scene.said() else { return Vec::new() };
+    if OPEN.is_match(said) {
         return Vec::new();
     }
     let mut found = Vec::new();

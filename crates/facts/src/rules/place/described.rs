@@ -3,11 +3,10 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use crate::{
     blocks::{Blocks, ScopeKind},
-    lexicon::presupposed,
     mention::MentionKind,
     occurrences::Places,
     rules::{
@@ -50,12 +49,7 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement says of places.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request {
-        return Vec::new();
-    }
+    let Some(said) = scene.said() else { return Vec::new() };
     let mut found = Vec::new();
     for captures in MOVES.captures_iter(said) {
         let part = captures.get(0).expect("the whole").range();
@@ -157,7 +151,8 @@ fn in_function(
     let is_function = |blocks: &&Blocks<'_>| {
         blocks.all_scopes().iter().any(|scope| scope.name == name && scope.kind == ScopeKind::Function)
     };
-    if !sides.iter().any(is_function) {
+    // with the function where it is instead the sentence says by itself that this one is none of it
+    if other.is_none() && !sides.iter().any(is_function) {
         return None;
     }
     let mut around: Option<&str> = None;
