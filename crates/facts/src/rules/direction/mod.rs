@@ -11,6 +11,7 @@ mod single;
 mod swap;
 #[cfg(test)]
 mod tests;
+mod untouched;
 
 pub use single::{takes_away, telling_word};
 
@@ -26,7 +27,9 @@ pub static RULE: Rule = Rule {
     is_of_presence: false,
     reads_bodies: true,
     check,
-    check_statement: Some(|scene| [contrast::check(scene), polarity::check(scene), files::check(scene)].concat()),
+    check_statement: Some(|scene| {
+        [contrast::check(scene), polarity::check(scene), files::check(scene), untouched::check(scene)].concat()
+    }),
 };
 
 /// What the change says of a claim, with the lines and the words for it.

@@ -3,16 +3,15 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::{diff::LineKind, statements::StatementKind};
+use veridiff_text::diff::LineKind;
 
 use super::single::takes_away;
 use crate::{
-    lexicon::presupposed,
     mention::{Mention, MentionKind},
-    occurrences::Places,
     rules::{
         Claimed, Ruling, Scene,
         phrase::{is_denied, pattern},
+        resolve::{LinesOf, resolve},
         state::ELSEWHERE,
         terms::{Side, Term, Weight, best_lines, terms},
         thing::is_comment,
@@ -90,10 +89,8 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the whole statement says of things.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request || OPEN.is_match(said) || ELSEWHERE.is_match(said) {
+    let Some(said) = scene.said() else { return Vec::new() };
+    if OPEN.is_match(said) || ELSEWHERE.is_match(said) {
         return Vec::new();
     }
     let mut found: Vec<Claimed> = Vec::new();
@@ -101,7 +98,8 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         for captures in pattern.captures_iter(said) {
             let (whole, thing) = (captures.get(0).expect("the whole"), captures.get(1).expect("the thing"));
             if !is_denied(&said[..whole.start()]) && !is_denied(&format!("{} ", thing.as_str())) {
-                found.extend(judge(scene, *way, thing.as_str(), thing.range()));
+                let claimed = judge(scene, *way, thing.as_str(), thing.range());
+                found.extend(claimed.or_else(|| with_clause(scene, *way, said, thing.range())));
             }
         }
     }
@@ -128,9 +126,6 @@ impl Way {
         term.side() == alone || (term.side() == mostly && term.weight == Weight::Name)
     }
 }
-
-/// Takes the lines of one side.
-type LinesOf = fn(&Places) -> Vec<usize>;
 
 fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Option<Claimed> {
     if thing.trim_start().split(' ').next().is_some_and(|word| PREPOSITIONS.contains(&word)) {
@@ -167,6 +162,45 @@ fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Op
         _ => "its lines are removed, none is added",
     };
     claimed(lines, message.to_owned())
+}
+
+/// The same of a thing that is described by what it does, "a step that puts the context back": its lines are found by all words
+/// together, and no line of the other side has half of them.
+fn with_clause(scene: &Scene<'_, '_>, way: Way, said: &str, thing: Range<usize>) -> Option<Claimed> {
+    static CLAUSE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"^ (?:that|which) [^,;:.()?]{6,80}?(?: (?:so|because|since|when|if|as|while|but|and|instead|rather|now|here|again)\b|[,;:.()?]|$)",
+        )
+    });
+    if !matches!(way, Way::Comes | Way::Goes) {
+        return None;
+    }
+    let clause = CLAUSE.find(&said[thing.end..])?;
+    let phrase = said[thing.start..thing.end + clause.end()].trim_end_matches(|c: char| !c.is_alphanumeric());
+    let all = terms(scene, phrase);
+    let (of_wrong, of_right): (LinesOf, LinesOf) = match way.wrong() {
+        Side::New => (|places| places.added.clone(), |places| places.removed.clone()),
+        _ => (|places| places.removed.clone(), |places| places.added.clone()),
+    };
+    let wrong = resolve(scene, phrase, &all, of_wrong);
+    let lines = wrong.all_lines(scene, 0.6);
+    let is_there = |side: LinesOf| !resolve(scene, phrase, &all, side).all_lines(scene, 0.4).is_empty();
+    let telling = all
+        .iter()
+        .filter(|term| term.weight > Weight::Common && lines.iter().any(|l| of_wrong(&term.places).contains(l)));
+    if lines.is_empty()
+        || !wrong.is_anchored()
+        || telling.count() < 2
+        || is_there(of_right)
+        || is_there(|p| p.context.clone())
+    {
+        return None;
+    }
+    if way == Way::Goes && takes_away(scene, &lines) || lines.iter().all(|&line| is_told(scene.change.code(line))) {
+        return None;
+    }
+    let message = if way == Way::Goes { "its line is added" } else { "its line is removed" };
+    Some(Claimed { ruling: Ruling::Contradicted, part: thing, lines, message: message.to_owned() })
 }
 
 /// Whether a line tells of code and is none: a comment, the title of a test.
@@ -241,6 +275,10 @@ mod tests {
                 ("It now starts a token bucket, is that wanted?", "The token bucket has been removed, is that wanted?"),
                 ("It no longer prints the verbose trace.", "It still prints the verbose trace."),
                 ("Why does `legacyBanner` go away?", "Why does `keepAlive` go away?"),
+                (
+                    "This removes the step that prints the verbose trace.",
+                    "This adds a step that prints the verbose trace.",
+                ),
             ],
         );
     }
