@@ -3,13 +3,11 @@
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
-use veridiff_text::statements::StatementKind;
 
 use super::guard::atoms;
 use crate::{
     blocks::is_exit,
     changes::{Status, Which},
-    lexicon::presupposed,
     occurrences::stems,
     rules::{
         Claimed, Ruling, Scene,
@@ -43,12 +41,7 @@ static DENIED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What the statement joins.
 pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
-    let Some(said) = presupposed(&scene.clause.skeleton, scene.kind == StatementKind::Question) else {
-        return Vec::new();
-    };
-    if scene.kind == StatementKind::Request {
-        return Vec::new();
-    }
+    let Some(said) = scene.said() else { return Vec::new() };
     let mut found = Vec::new();
     for captures in JOINED.captures_iter(said) {
         let part = captures.get(0).expect("the whole").range();
@@ -66,6 +59,10 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 
 fn judge(scene: &Scene<'_, '_>, things: [&str; 2], both: bool, part: Range<usize>) -> Option<Claimed> {
     let [one, other] = crate::rules::terms::apart(terms(scene, things[0]), terms(scene, things[1]));
+    let is_telling = |terms: &[Term<'_>]| terms.iter().any(|term| term.weight > Weight::Common);
+    if !is_telling(&one) && !is_telling(&other) {
+        return None;
+    }
     let changes = scene.change.changes();
     let mut joints = Vec::new();
     for fact in changes.items(Which::New, ItemKind::Condition).filter(|fact| fact.status != Status::Kept) {
@@ -76,9 +73,11 @@ fn judge(scene: &Scene<'_, '_>, things: [&str; 2], both: bool, part: Range<usize
             continue;
         }
         let place = |terms: &[Term<'_>]| {
+            // a common word tells too where one part alone has it
+            let is_strong = terms.iter().any(|term| term.weight > Weight::Common);
             let has = |atom: &&str| {
                 let parts = stems(atom);
-                terms.iter().any(|term| term.weight > Weight::Common && term.is_in(atom, &parts))
+                terms.iter().any(|term| (term.weight > Weight::Common || !is_strong) && term.is_in(atom, &parts))
             };
             let mut with = atoms.iter().enumerate().filter(|(_, atom)| has(atom)).map(|(index, _)| index);
             with.next().filter(|_| with.next().is_none())

@@ -17,6 +17,7 @@ use crate::{
     rules::{
         Claimed, Ruling, Scene,
         phrase::pattern,
+        resolve::resolve,
         terms::{Term, Weight, best_lines, terms},
         thing::is_comment,
     },
@@ -35,7 +36,7 @@ enum Tie {
     Whatever,
 }
 
-const TIES: [(&str, Tie, bool); 16] = [
+const TIES: [(&str, Tie, bool); 21] = [
     ("only if", Tie::Only, true),
     ("only when", Tie::Only, true),
     ("only for", Tie::Only, true),
@@ -46,6 +47,11 @@ const TIES: [(&str, Tie, bool); 16] = [
     ("once", Tie::If, true),
     ("where", Tie::If, true),
     ("as long as", Tie::If, true),
+    ("as soon as", Tie::If, true),
+    ("so long as", Tie::If, true),
+    ("provided that", Tie::If, true),
+    ("provided", Tie::If, true),
+    ("except if", Tie::If, false),
     ("unless", Tie::If, false),
     ("except when", Tie::If, false),
     ("even if", Tie::Even, true),
@@ -56,14 +62,14 @@ const TIES: [(&str, Tie, bool); 16] = [
 
 static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(only if|only when|only for|only where|even if|even when|whether or not|regardless of whether|except when|unless|whenever|when|if|once|as long as|where) ([^,;:()]{3,80})",
+        r"\b(only if|only when|only for|only where|even if|even when|whether or not|regardless of whether|except when|except if|unless|whenever|when|if|once|as long as|as soon as|so long as|provided that|provided|where) ([^,;:()]{3,80})",
     )
 });
 
 /// What says that a condition does not hold, or that nothing is there.
 static NOT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:no|not|without|lacks?|lacking|missing|absent|empty|unset|null|none|nil|undefined|blank|disabled|omitted|[a-z]+n't)\b",
+        r"\b(?:no|not|without|lacks?|lacking|missing|absent|empty|unset|null|none|nil|undefined|blank|disabled|omitted|off|[a-z]+n't)\b",
     )
 });
 
@@ -79,7 +85,8 @@ static OPEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Words that say no more than that a condition holds.
-const HOLDS: [&str; 25] = [
+const HOLDS: [&str; 26] = [
+    "on",
     "set",
     "given",
     "passed",
@@ -125,7 +132,8 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
             continue;
         }
         let Some(&(_, tie, holds)) = TIES.iter().find(|(word, ..)| *word == &captures[1]) else { continue };
-        let start = said[..whole.start()].rfind(['.', ';', ':']).map_or(0, |at| at + 1);
+        let start =
+            [". ", "; ", ": "].iter().filter_map(|end| said[..whole.start()].rfind(end)).max().map_or(0, |at| at + 1);
         let before = said[start..whole.start()].trim().trim_end_matches(" but").trim_end_matches(',');
         let behind = said[whole.end()..].split(['.', ';', ':']).next().unwrap_or("").trim_start_matches(',');
         let behind = behind.split(", so ").next().unwrap_or(behind);
@@ -172,6 +180,10 @@ fn judge(scene: &Scene<'_, '_>, blocks: &Blocks<'_>, claim: &Claim<'_>, part: Ra
     let action: Vec<Term<'_>> = terms(scene, claim.action).into_iter().filter(|term| !own(term)).collect();
     let conditions: Vec<usize> = blocks.conditions().iter().map(|guard| guard.line).collect();
     let mut lines = action_lines(scene, &action);
+    if lines.is_empty() {
+        let of_phrase = resolve(scene, claim.action, &action, |places| places.added.clone());
+        lines = if of_phrase.is_anchored() { of_phrase.all_lines(scene, 0.6) } else { Vec::new() };
+    }
     lines.retain(|line| !conditions.contains(line));
     if lines.is_empty() {
         return None;
