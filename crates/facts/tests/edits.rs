@@ -1,6 +1,7 @@
 //! Random edits of real diffs and texts: whatever comes in, facts come out.
 //!
-//! `VERIDIFF_EDITS=1000000 VERIDIFF_EDITED=SAMPLES.jsonl cargo test --release -p veridiff-facts --test edits` takes more of both.
+//! `VERIDIFF_EDITS=1000000 VERIDIFF_EDITED=SAMPLES.jsonl cargo test --release -p veridiff-facts --test edits` takes more of both, and
+//! `VERIDIFF_SEED` other ones, so that many can be run part by part.
 
 use std::{
     fs::{self, File},
@@ -92,13 +93,14 @@ fn by_hand() -> Vec<(String, String, Task)> {
 
 #[test]
 fn edits_of_real_diffs_and_texts_never_panic() {
-    let n: usize = std::env::var("VERIDIFF_EDITS").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let n: u64 = number("VERIDIFF_EDITS").unwrap_or(2_000);
     let mut pairs = by_hand();
     if let Ok(path) = std::env::var("VERIDIFF_EDITED") {
         let samples = Samples::read(BufReader::new(File::open(path).unwrap())).unwrap().into_samples();
         pairs = samples.into_iter().map(|sample| (sample.diff, sample.text, sample.task)).collect();
     }
-    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut random = ChaCha8Rng::seed_from_u64(number("VERIDIFF_SEED").unwrap_or(7));
     for round in 0..n {
         let (diff, text, task) = pairs.choose(&mut random).unwrap();
         match round % 3 {

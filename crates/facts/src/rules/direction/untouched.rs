@@ -23,11 +23,16 @@ const DOES: &str = "(?:use|call|return|define|declare|pass|set|raise|throw|switc
 /// The words behind a name that leave it the thing that is meant: `add x fallback` adds no `x`.
 const BEHIND: &str = r"(?:$|[.,;)]| (?:to|in|into|from|for|with|as|at|so|and|instead|rather|by|inside|within|before|after|function|method|class|struct|helper|argument|parameter|option|flag|field|attribute|property|constant)\b)";
 
-static CLAIMS: LazyLock<[(bool, Regex); 2]> = LazyLock::new(|| {
+static CLAIMS: LazyLock<[(bool, Regex); 4]> = LazyLock::new(|| {
     let thing = format!(r"(?:the |an? |new |also |missing |unused |all |its )*(@\d+){BEHIND}");
+    let done = "(?:added|introduced|renamed|replaced|moved|extracted|inlined)";
+    let swaps = "(?:renam(?:es?|ed|ing)|replac(?:es?|ed|ing)|swap(?:s|ped|ping)?)";
     [
         (true, pattern(&format!(r"^(?:[^:@]{{1,25}}: )?(?:{CHANGES}|{DOES}) {thing}"))),
         (false, pattern(&format!(r"\b(?:this|it|change|commit|patch|pr|which)(?: also| now)? {CHANGES} {thing}"))),
+        (false, pattern(&format!(r"(@\d+) (?:is|are|gets?)(?: now)? {done}\b"))),
+        // what is put in a place has to be there
+        (false, pattern(&format!(r"\b{swaps} (?:the )?@\d+(?: [a-z]+)? (?:with|by|to|for|into) {thing}"))),
     ]
 });
 
@@ -109,6 +114,8 @@ mod tests {
                 ("Rename copyPlain to copySealed", "Rename openBox to copySealed"),
                 ("Move `sendAll` on", "Replace `closeBox` by a defer"),
                 ("Add `closeBox` handling", "It adds `closeBox` to the end."),
+                ("`copyPlain` is replaced.", "`openBox` is replaced."),
+                ("This replaces `copyPlain` by `copySealed`.", "This replaces `copyPlain` by `closeBox`."),
             ],
         );
     }
