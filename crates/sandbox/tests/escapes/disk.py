@@ -1,0 +1,14 @@
+# 11: the disk
+def large():
+    with open(GIVEN["scratch"] + "/large", "wb") as file:
+        for _ in range(32):
+            file.write(bytes(1 << 20))
+
+def sparse():
+    with open(GIVEN["scratch"] + "/sparse", "wb") as file:
+        file.truncate(1 << 40)
+
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+attempt("a file of 32 MiB", large)
+attempt("a file of a tebibyte with nothing in it", sparse)
