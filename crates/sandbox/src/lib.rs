@@ -25,5 +25,8 @@ pub mod runner;
 pub mod sandbox;
 #[cfg(target_os = "linux")]
 mod seccomp;
+pub mod value;
+#[cfg(target_os = "linux")]
+pub mod verify;
 #[cfg(target_os = "linux")]
 pub mod watch;
