@@ -25,6 +25,8 @@ pub mod runner;
 pub mod sandbox;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+pub mod study;
 pub mod value;
 #[cfg(target_os = "linux")]
 pub mod verify;
