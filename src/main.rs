@@ -11,5 +11,8 @@ mod terminal;
 mod verbs;
 
 fn main() -> std::process::ExitCode {
+    // before anything else has started: a helper of the sandbox is this program with one thread
+    #[cfg(target_os = "linux")]
+    veridiff_sandbox::helper::start_if_asked();
     verbs::main()
 }

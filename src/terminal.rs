@@ -158,6 +158,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_judge::evaluation::EvaluationError,
             veridiff_judge::failure::JudgeError,
             veridiff_report::pages::ReportError,
+            veridiff_sandbox::error::SandboxError,
             veridiff_table::TableError,
             veridiff_text::diff::DiffError,
             veridiff_text::prompt::PromptError,

@@ -26,6 +26,9 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     model: ModelArgs,
+    /// Say whether `verify` can run code that nobody trusts here, and what each way of confining does when tried
+    #[arg(long)]
+    sandbox: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -91,6 +94,12 @@ impl Memory {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    if args.sandbox {
+        #[cfg(target_os = "linux")]
+        return super::verify::doctor(args.json);
+        #[cfg(not(target_os = "linux"))]
+        return Err(veridiff_sandbox::error::SandboxError::NotLinux.into());
+    }
     if args.model.model.is_empty() {
         args.model.place.start_threads()?;
         return health::run(args.json, args.model.place.offline);

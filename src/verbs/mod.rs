@@ -33,6 +33,10 @@ pub mod models;
 mod notebook;
 mod prevalence;
 mod score;
+#[cfg(target_os = "linux")]
+mod study;
+#[cfg(target_os = "linux")]
+mod verify;
 
 /// How a verb ended, as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +110,12 @@ enum Command {
     Prevalence(prevalence::Args),
     /// Make labelled samples of git histories: what authors said, and twins of it that are false
     Corpus(Box<corpus::Args>),
+    /// Run a program, its fix and their tests in a sandbox: does execution support what is said of the program?
+    #[cfg(target_os = "linux")]
+    Verify(Box<verify::Args>),
+    /// Study judges: how often they reject correct programs, and what a filter by execution leaves of that
+    #[cfg(target_os = "linux")]
+    Study(Box<study::Args>),
     /// Join the tables of several shards into one
     Merge(merge::Args),
     /// List, fetch and describe models
@@ -164,6 +174,10 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
         Command::Agree(args) => agree::run(args),
         Command::Prevalence(args) => prevalence::run(args),
         Command::Corpus(args) => corpus::run(*args),
+        #[cfg(target_os = "linux")]
+        Command::Verify(args) => verify::run(*args),
+        #[cfg(target_os = "linux")]
+        Command::Study(args) => study::run(*args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -16,6 +16,8 @@ mod repository;
 mod resume;
 mod snapshots;
 mod verbs;
+#[cfg(target_os = "linux")]
+mod verify;
 mod waiting;
 
 use std::{

@@ -160,6 +160,8 @@ fn help() {
         "corpus",
         "judge",
         "merge",
+        "verify",
+        "study",
         "doctor",
     ] {
         let mut page = Transcript::new();

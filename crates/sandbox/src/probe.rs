@@ -151,7 +151,8 @@ fn failed(backend: &'static str, problem: String) -> Tried {
     Tried { backend, refused: Vec::new(), possible: Vec::new(), problem: Some(problem) }
 }
 
-fn try_it(sandbox: &Sandbox, runner: &Runner) -> Tried {
+/// Tries within a sandbox what must be impossible there, with a Python.
+pub fn try_it(sandbox: &Sandbox, runner: &Runner) -> Tried {
     let backend = sandbox.backend().name();
     match probe(sandbox, runner) {
         Ok((refused, possible)) => Tried { backend, refused, possible, problem: None },

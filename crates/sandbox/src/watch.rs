@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write as _},
     os::fd::AsFd as _,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -77,6 +77,8 @@ pub enum Reply {
     Raw(usize, Vec<u8>),
     /// Let a run read the end of its input.
     Close(usize),
+    /// Let a run read the end of its input, and end it if it does not soon end by itself: only then is known what it used.
+    Finish(usize),
     /// End a run.
     Stop(usize),
 }
@@ -97,6 +99,9 @@ pub trait Conversation {
 
 /// The largest message, and the most that may wait to be read by a program.
 pub const MAX_MESSAGE: usize = 4 << 20;
+
+/// How long a program may take to end of which nothing more is wanted.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// How often memory is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -153,6 +158,8 @@ struct Watched {
     /// What is still to be written to its standard input.
     outbox: Vec<u8>,
     close_when_empty: bool,
+    /// When it is ended if it has not done so by itself.
+    deadline: Option<Instant>,
     /// Why we ended it.
     verdict: Option<Status>,
     outcome: Option<Outcome>,
@@ -176,6 +183,7 @@ impl Watched {
             report_is_open: true,
             outbox: Vec::new(),
             close_when_empty: false,
+            deadline: None,
             verdict: None,
             outcome: None,
         })
@@ -271,6 +279,8 @@ impl Watched {
             Some(Status::Timeout { cpu: false })
         } else if running.first > 0 && resident_kb(running.first) > limits.memory_mb << 10 {
             Some(Status::Memory)
+        } else if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            Some(Status::Stopped)
         } else {
             None
         };
@@ -416,6 +426,11 @@ fn follow(all: &mut [Watched], replies: Vec<Reply>) {
             }
             Reply::Close(who) => {
                 all[who].close_when_empty = true;
+                all[who].write();
+            }
+            Reply::Finish(who) => {
+                all[who].close_when_empty = true;
+                all[who].deadline = Some(Instant::now() + GRACE);
                 all[who].write();
             }
             Reply::Stop(who) => all[who].end(Status::Stopped),

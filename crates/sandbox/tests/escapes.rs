@@ -19,6 +19,7 @@ use std::{
 
 use veridiff_sandbox::{
     job::{Job, Limits, fixed_env},
+    probe::{self, Wanted},
     runner::{Language, Runner},
     sandbox::{Backend, Sandbox},
     watch::{Outcome, Silence, Status, watch},
@@ -355,4 +356,28 @@ fn a_program_sees_a_machine_without_anything() {
         assert!(shows_kernel || text.starts_with("[]"), "{text}");
         assert_eq!(rest, format!(" 65534 box {names} True\n"));
     }
+}
+
+#[test]
+fn a_way_is_chosen_by_trying_and_one_that_confines_nothing_is_refused() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = Path::new(env!("CARGO_BIN_EXE_veridiff-confined"));
+    for wanted in [Wanted::Auto, Wanted::Native, Wanted::Bwrap] {
+        match probe::choose(wanted, program) {
+            Ok((_, tried)) => assert!(tried.holds() && tried.refused.len() >= 7, "{tried:?}"),
+            Err(error) => assert!(wanted == Wanted::Bwrap && Backend::bubblewrap().is_err(), "{wanted:?}: {error}"),
+        }
+    }
+    // something that is called bubblewrap and only starts what it is given
+    let folder = tempfile::tempdir().unwrap();
+    let fake = folder.path().join("bwrap");
+    fs::write(&fake, "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n").unwrap();
+    for path in [folder.path(), &fake] {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let tried = probe::try_it(
+        &Sandbox::new(Backend::Bubblewrap(fake), program.into()),
+        &Runner::find(Language::Python).unwrap(),
+    );
+    assert!(!tried.holds(), "{tried:?}");
 }

@@ -140,11 +140,9 @@ impl Sites<'_> {
                 let inner = node.child_by_field_name("argument").map(|inner| self.text(inner).to_owned());
                 inner.into_iter().for_each(|inner| self.edit(MISSING, node, format!("({inner})")));
             }
-            "if_statement" | "while_statement" => {
+            "if_statement" => {
                 if let Some(condition) = node.child_by_field_name("condition") {
-                    if node.kind() == "if_statement" {
-                        self.edit(MISSING, condition, "True");
-                    }
+                    self.edit(MISSING, condition, "True");
                 }
             }
             "else_clause" => self.edit(MISSING, node, ""),

@@ -163,11 +163,11 @@ pub fn of_line(line: &str, number: usize) -> Result<Vec<Task>, TaskError> {
 fn without_docstring(prompt: &str) -> (String, String) {
     for quotes in ["\"\"\"", "'''"] {
         // the last one is the function's own
-        if let Some(end) = prompt.trim_end().strip_suffix(quotes) {
-            if let Some(start) = end.rfind(quotes) {
-                let head = end[..start].trim_end_matches([' ', '\t']);
-                return (head.to_owned(), end[start + 3..].trim_matches('\n').to_owned());
-            }
+        if let Some(end) = prompt.trim_end().strip_suffix(quotes)
+            && let Some(start) = end.rfind(quotes)
+        {
+            let head = end[..start].trim_end_matches([' ', '\t']);
+            return (head.to_owned(), end[start + 3..].trim_matches('\n').to_owned());
         }
     }
     (prompt.to_owned(), String::new())

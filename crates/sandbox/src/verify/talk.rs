@@ -41,7 +41,7 @@ impl Talk {
                 self.is_waiting = true;
                 vec![Reply::Send(0, call.clone())]
             }
-            None => vec![Reply::Close(0), Reply::Stop(0)],
+            None => vec![Reply::Finish(0)],
         }
     }
 
@@ -101,7 +101,7 @@ impl Talk {
             }
             "end" => {
                 self.end.get_or_insert((text(1), text(2)));
-                vec![Reply::Close(0), Reply::Stop(0)]
+                vec![Reply::Finish(0)]
             }
             _ => vec![Reply::Stop(1)],
         }

@@ -1,0 +1,116 @@
+//! The verdicts on programs whose faults others have put in: HumanEvalPack and QuixBugs, where VERIDIFF_CODE_DATA names their folder.
+#![cfg(target_os = "linux")]
+
+use std::{
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::Value as Json;
+use veridiff_sandbox::{
+    sandbox::{Backend, Sandbox},
+    study::task::{Task, of_line},
+    verify::{
+        Options, Verified, Verifier,
+        case::Case,
+        rule::{Claim, Fix},
+    },
+};
+
+/// The tasks of a file, or none with a word about it.
+fn tasks(name: &str) -> Vec<Task> {
+    let Ok(folder) = std::env::var("VERIDIFF_CODE_DATA") else {
+        eprintln!("not tested here: {name} (VERIDIFF_CODE_DATA names no folder that has it)");
+        return Vec::new();
+    };
+    let unpacked = Command::new("gzip").args(["-dc", &format!("{folder}/{name}")]).output().expect("gzip runs");
+    let text = String::from_utf8(unpacked.stdout).expect("JSONL is text");
+    text.lines()
+        .enumerate()
+        .flat_map(|(at, line)| of_line(line, at + 1).unwrap_or_else(|error| panic!("{name}: {error}")))
+        .collect()
+}
+
+fn verify(cases: &[Json]) -> Vec<Verified> {
+    let sandbox = Sandbox::new(Backend::Native, env!("CARGO_BIN_EXE_veridiff-confined").into());
+    let verifier = Verifier::new(sandbox, Options { repeats: 1, ..Options::default() });
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else { return done };
+            done.push((at, verifier.verify(&Case::parse(&case.to_string(), 1, Path::new(".")).unwrap())));
+        }
+    };
+    let mut all: Vec<(usize, Verified)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, verified)| verified).collect()
+}
+
+fn found(verified: &Verified) -> Option<(Claim, Fix)> {
+    verified.verdict.as_ref().map(|verdict| (verdict.claim, verdict.fix))
+}
+
+/// Checks that all cases but those named come out alike.
+fn all_are(name: &str, verified: &[Verified], want: (Claim, Fix), but: &[&str]) {
+    let others: Vec<_> = verified
+        .iter()
+        .filter(|one| found(one) != Some(want) && !but.contains(&one.id.as_str()))
+        .map(|one| (&one.id, found(one), &one.error, &one.evidence))
+        .collect();
+    assert!(others.is_empty(), "{name}: not {want:?}: {others:#?}");
+    eprintln!("{name}: {} of {} {want:?}", verified.len() - others.len() - but.len(), verified.len());
+}
+
+/// Buggy programs with their canonical ones as fix, and the other way round.
+fn both_ways(name: &str, language: &str, but: &[&str]) {
+    let tasks = tasks(name);
+    let pairs: Vec<(&Task, &Task)> = tasks.chunks(2).map(|pair| (&pair[0], &pair[1])).collect();
+    assert!(pairs.iter().all(|(right, wrong)| right.task_id == wrong.task_id && right.language == language));
+    let repairs: Vec<Json> = pairs.iter().map(|(right, wrong)| wrong.case(&wrong.task_id, Some(&right.code))).collect();
+    let verified = verify(&repairs);
+    all_are(name, &verified, (Claim::Supported, Fix::Repairs), but);
+    let wrong = verified.iter().filter(|one| one.rules.get("tests-only") != Some(&Claim::Supported)).count();
+    assert_eq!(wrong, but.len(), "by the tests alone no buggy program is accepted");
+    let breaks: Vec<Json> = pairs.iter().map(|(right, wrong)| right.case(&right.task_id, Some(&wrong.code))).collect();
+    let verified = verify(&breaks);
+    all_are(name, &verified, (Claim::Unsupported, Fix::Regresses), but);
+    let wrong = verified.iter().filter(|one| one.rules.get("tests-only") != Some(&Claim::Unsupported)).count();
+    assert_eq!(wrong, but.len(), "by the tests alone no correct program is rejected");
+}
+
+#[test]
+fn humanevalpack_in_python() {
+    both_ways("humanevalpack_python.jsonl.gz", "python", &[]);
+}
+
+#[test]
+fn quixbugs() {
+    both_ways("quixbugs_python.jsonl.gz", "python", &[]);
+}
+
+#[test]
+fn humanevalpack_in_javascript() {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("not tested here: node is missing");
+        return;
+    }
+    // its canonical program needs a package that is not part of node
+    both_ways("humanevalpack_js.jsonl.gz", "javascript", &["JavaScript/162"]);
+}
+
+#[test]
+fn what_is_the_same_is_identical() {
+    let tasks = tasks("humanevalpack_python.jsonl.gz");
+    let cases: Vec<Json> = tasks
+        .iter()
+        .filter(|task| task.variant == "buggy")
+        .map(|task| task.case(&task.task_id, Some(&task.code)))
+        .collect();
+    all_are("buggy, and the same as fix", &verify(&cases), (Claim::Abstain, Fix::Identical), &[]);
+}

@@ -1,0 +1,150 @@
+//! Running code in the sandbox: verdicts, exit statuses, kills and resumed runs, and a study from its tasks to its tables.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// A case whose program lacks what its fix has, or the other way round.
+fn case(id: &str, code: &str, fix: &str) -> String {
+    let line = json!({
+        "id": id, "language": "python", "code": code, "fix": fix, "entry_point": "f",
+        "tests": [{ "name": "ref", "kind": "reference", "form": "program", "call": "check(f)",
+                    "text": "def check(candidate):\n    assert candidate(1) == 2\n" }],
+    });
+    format!("{line}\n")
+}
+
+const RIGHT: &str = "def f(n):\n    return n + 1\n";
+const WRONG: &str = "def f(n):\n    return n - 1\n";
+
+/// What a table says, without what was measured.
+fn without_measures(text: &str) -> Vec<Value> {
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &mut lines {
+        for run in line["runs"].as_array_mut().unwrap() {
+            for key in ["wall_ms", "cpu_ms", "max_rss_kb"] {
+                run[key] = Value::Null;
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn exit_statuses_say_what_was_found() {
+    let desk = Desk::new();
+    desk.write("supported.jsonl", case("a", WRONG, RIGHT));
+    desk.write("unsupported.jsonl", case("a", RIGHT, WRONG));
+    desk.write("abstain.jsonl", case("a", WRONG, WRONG));
+    desk.write("spoilt.jsonl", format!("{}{{\"id\": 1}}\n", case("a", WRONG, RIGHT)));
+    for (file, more, code, says) in [
+        ("supported", "", 0, "a: supported: 1 failing tests pass with the fix"),
+        ("unsupported", "", 1, "a: unsupported: the program passes all tests, and 1 fail with the fix"),
+        ("abstain", "", 0, "a: abstain: the fix is the program itself"),
+        ("abstain", "--fail-on abstain", 1, "abstain"),
+        ("spoilt", "", 3, "line 2: could not be run: line 2: no case"),
+    ] {
+        let run = desk.run_line(&format!("verify --input {file}.jsonl --repeats 1 {more}"));
+        assert_eq!(run.code, code, "{file}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains(says), "{file}: {}", run.stdout);
+    }
+    desk.write("before.py", WRONG);
+    desk.write("after.py", RIGHT);
+    desk.write("test.py", "assert f(1) == 2\n");
+    let run = desk.run_line("verify --code before.py --fix after.py --tests test.py --entry-point f --json");
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (run.code, &found["claim"], &found["integrity"]),
+        (0, &"supported".into(), &"separate".into()),
+        "{found}"
+    );
+    let run = desk.run_line("verify --code before.txt --tests test.py");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("its language is not known") && run.stderr.contains("hint:"), "{}", run.stderr);
+}
+
+#[test]
+fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
+    let desk = Desk::new();
+    let pairs = [(WRONG, RIGHT), (RIGHT, WRONG), (WRONG, WRONG), (RIGHT, "def f(m):\n    return 1 + m\n")];
+    let cases: String = (0..40).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect();
+    desk.write("in.jsonl", cases);
+    let verify = "verify --input in.jsonl --repeats 1 --inputs 5 --jobs 2";
+    desk.run_line(&format!("{verify} -o whole.jsonl"));
+    for n in [1, 17] {
+        let output = format!("t{n}.jsonl");
+        let kept = desk.kill_after(verify, &output, n);
+        assert!((n..40).contains(&kept), "killed in the middle: {kept}");
+        assert!(!desk.path(&output).exists(), "no half table");
+        let run = desk.run_line(&format!("{verify} -o {output} --resume"));
+        assert!(
+            run.stderr.contains(&format!("verified 40 cases, {kept} of them from an earlier run")),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
+        assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
+    }
+    // the same whatever runs beside, and from a cache
+    desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o one.jsonl --cache kept");
+    assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("whole.jsonl")));
+    let run = desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o again.jsonl --cache kept");
+    assert!(run.stderr.contains("verified 40 cases, 40 of them from an earlier run"), "{}", run.stderr);
+    assert_eq!(desk.text("again.jsonl"), desk.text("one.jsonl"), "with what was measured the first time");
+}
+
+#[test]
+fn a_study_goes_from_tasks_to_tables() {
+    let desk = Desk::new();
+    let pack = |id: usize, buggy: &str| {
+        json!({ "task_id": format!("Python/{id}"), "declaration": "def f(n):\n", "text": "Adds one.\n>>> f(1)\n2", "entry_point": "f",
+                "test": "def check(f):\n    assert f(1) == 2\n    assert f(7) == 8\n\ncheck(f)\n", "canonical_solution": "    return n + 1\n",
+                "buggy_solution": buggy, "bug_type": "operator misuse", "failure_symptoms": "incorrect output" })
+    };
+    // the second one's fault is none that its tests would find
+    desk.write("pack.jsonl", format!("{}\n{}\n", pack(0, "    return n - 1\n"), pack(1, "    return 1 + n\n")));
+    let run = desk.run_line("study tasks pack.jsonl -o tasks.jsonl");
+    assert!(run.stderr.contains("left out: Python/1: its buggy program: tests say Unsupported"), "{}", run.stderr);
+    let prompts = desk.run_line("study prompts tasks.jsonl --mode full").stdout;
+    assert_eq!(prompts.lines().count(), 2);
+    assert!(prompts.contains("Step 3, Fix") && !prompts.contains("Python/1"));
+    let row = |variant: &str, truth: &str, mode: &str, response: &str| {
+        let code = if truth == "correct" { RIGHT } else { WRONG };
+        json!({ "task_id": "Python/0", "dataset": "humanevalpack-python", "variant": variant, "truth": truth, "judge": "j", "mode": mode,
+                "response": response, "code": code, "entry_point": "f" })
+        .to_string()
+    };
+    let no = format!("Judgment: No\nIt subtracts.\nStep 3, Fix:\n```python\ndef f(n):\n    return 1 + n\n```\n");
+    let rows = [
+        row("canonical", "correct", "direct", "Yes"),
+        row("buggy", "buggy", "direct", "No."),
+        row("canonical", "correct", "full", &no),
+        row("buggy", "buggy", "full", &no),
+    ];
+    desk.write("judged.jsonl", rows.join("\n"));
+    desk.run_line("study cases tasks.jsonl judged.jsonl -o cases.jsonl");
+    desk.run_line("verify --input cases.jsonl -o verified.jsonl --repeats 1");
+    let claims: BTreeMap<String, Value> = desk
+        .text("verified.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| (line["id"].as_str().unwrap().to_owned(), line["rules"].clone()))
+        .collect();
+    assert_eq!(claims["Python/0#canonical#j#full"]["strict"], "unsupported", "{claims:#?}");
+    assert_eq!(claims["Python/0#buggy#j#full"]["strict"], "supported");
+    let tables = desk.run_line("study tables judged.jsonl --verified verified.jsonl --out tables").stdout;
+    assert!(
+        tables.contains("| humanevalpack-python | j | full | strict | 0.0 [0.0, 79.3] | 0.0 [0.0, 79.3] | 2 | 1 | 0 |"),
+        "{tables}"
+    );
+    assert!(
+        tables
+            .contains("| humanevalpack-python | j | full | none | 0.0 [0.0, 79.3] | 100.0 [20.7, 100.0] | 2 | 0 | 0 |"),
+        "{tables}"
+    );
+    assert!(desk.text("tables/flips.csv").contains("direct,full,correct"));
+    desk.run_line("study samples judged.jsonl -o samples.jsonl");
+    let samples = desk.text("samples.jsonl");
+    let sample: Value = serde_json::from_str(samples.lines().next().unwrap()).unwrap();
+    assert_eq!((&sample["label"], &sample["text"]), (&json!(1), &json!("It subtracts.\nStep 3, Fix:")), "{samples}");
+}
