@@ -38,4 +38,4 @@ mod web;
 
 pub use format::{TableFormat, note_lines};
 pub use grid::{Grid, part, rate, with_interval};
-pub use table::records_csv;
+pub use table::{NamedTable, records_csv};

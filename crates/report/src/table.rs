@@ -9,7 +9,7 @@ use veridiff_text::printable::printable;
 
 /// One table of a report.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NamedTable {
+pub struct NamedTable {
     /// The name of its files, without extension.
     pub name: String,
     /// The table as it is printed.

@@ -16,6 +16,7 @@ use crate::{
     format::TableFormat,
     grid::latex_escaped,
     pictures::{MissingPicture, Section},
+    table::NamedTable,
     views,
 };
 use veridiff_detector::{Evaluation, LabelledRows};
@@ -118,22 +119,27 @@ pub fn report_files(
         files.push(file(format!("eval.{ending}"), evaluation_page(evaluation, format).into_bytes()));
     }
     files.push(file("figures.tex".into(), figures_tex(&sections).into_bytes()));
-    for table in &tables {
-        let texts = [
-            ("md", table.grid.to_markdown()),
-            ("csv", table.to_csv()),
-            ("tex", table.grid.to_latex()),
-            ("json", table.to_json()),
-        ];
-        files.extend(
-            texts.into_iter().map(|(ending, text)| file(format!("tables/{}.{ending}", table.name), text.into_bytes())),
-        );
-    }
+    files.extend(tables.iter().flat_map(table_files));
     files.extend(picture_files(&sections)?);
     let mut paths: Vec<String> = files.iter().map(|file| format!("{}\n", file.path.display())).collect();
     paths.sort_unstable();
     files.push(file(LISTED.into(), paths.concat().into_bytes()));
     Ok(files)
+}
+
+/// A table in each of its formats.
+pub(super) fn table_files(table: &NamedTable) -> impl Iterator<Item = ReportFile> {
+    let texts = [
+        ("md", table.grid.to_markdown()),
+        ("csv", table.to_csv()),
+        ("tex", table.grid.to_latex()),
+        ("json", table.to_json()),
+    ];
+    let file = |(ending, text): (&str, String)| ReportFile {
+        path: format!("tables/{}.{ending}", table.name).into(),
+        bytes: text.into_bytes(),
+    };
+    texts.map(file).into_iter()
 }
 
 /// The pictures of the evaluation, and those there is no data for.

@@ -17,11 +17,14 @@ use crate::{
 use veridiff_detector::{Evaluation, Figure, PredictorEvaluation, PredictorKind};
 
 /// A number at the top of the page.
-#[derive(Debug, Serialize)]
-struct Tile {
-    value: String,
-    what: String,
-    beside: String,
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tile {
+    /// The number as it is written.
+    pub value: String,
+    /// What it is a number of.
+    pub what: String,
+    /// What one has to know to read it: its interval, or what chance gives.
+    pub beside: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,10 +49,13 @@ struct PageTable<'a> {
     grid: &'a Grid,
 }
 
-#[derive(Debug, Serialize)]
-struct Page<'a> {
+/// What the template is filled in with.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Page<'a> {
     title: String,
     about: String,
+    /// The name of the files that hold all tables, without extension.
+    stem: &'a str,
     version: &'static str,
     font_regular: String,
     font_bold: String,
@@ -62,6 +68,44 @@ struct Page<'a> {
     notes: Vec<String>,
     legend: Vec<String>,
     left_out: Vec<PageLeftOut<'a>>,
+    /// Whether the folder has pictures, and the file that lists them for LaTeX.
+    has_figures: bool,
+}
+
+impl<'a> Page<'a> {
+    /// A page about tables, with notes of which some are warnings, and nothing else yet.
+    pub(super) fn new(title: &str, about: &str, stem: &'a str, tables: &'a [NamedTable], notes: &[String]) -> Self {
+        let (warnings, notes) = note_lines(notes).partition(|note| note.starts_with("warning:"));
+        Page {
+            title: clean(title),
+            about: clean(about),
+            stem,
+            version: env!("CARGO_PKG_VERSION"),
+            font_regular: STANDARD.encode(REGULAR),
+            font_bold: STANDARD.encode(BOLD),
+            css: include_str!("page.css"),
+            tables: tables.iter().map(|table| PageTable { name: &table.name, grid: &table.grid }).collect(),
+            warnings,
+            notes,
+            ..Page::default()
+        }
+    }
+
+    /// The page with numbers at its top, what they say in sentences, and how the tables are read.
+    pub(super) fn with(self, tiles: Vec<Tile>, findings: Vec<String>, legend: &str) -> Self {
+        Page { tiles, findings, legend: legend.lines().map(str::to_owned).collect(), ..self }
+    }
+
+    /// The page as HTML.
+    ///
+    /// # Errors
+    /// The template engine's, which would be a fault of the template.
+    pub(super) fn render(&self) -> Result<String, minijinja::Error> {
+        let mut environment = Environment::new();
+        // the name's ending turns escaping on
+        environment.add_template("page.html", include_str!("page.html"))?;
+        environment.get_template("page.html")?.render(Serde(self))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -81,32 +125,20 @@ pub(super) fn html(
     missing: &[MissingPicture],
     tables: &[NamedTable],
 ) -> Result<String, minijinja::Error> {
-    let (warnings, notes) = note_lines(&evaluation.notes).partition(|note| note.starts_with("warning:"));
+    let title = format!("Hallucination detection on {source}");
+    let about = format!(
+        "{} {} {}",
+        describe::sample(evaluation),
+        describe::procedure(evaluation),
+        describe::intervals(evaluation)
+    );
     let page = Page {
-        title: clean(&format!("Hallucination detection on {source}")),
-        about: format!(
-            "{} {} {}",
-            describe::sample(evaluation),
-            describe::procedure(evaluation),
-            describe::intervals(evaluation)
-        ),
-        version: env!("CARGO_PKG_VERSION"),
-        font_regular: STANDARD.encode(REGULAR),
-        font_bold: STANDARD.encode(BOLD),
-        css: include_str!("page.css"),
-        tiles: tiles(evaluation),
-        findings: findings(evaluation),
-        warnings,
         sections: sections.iter().map(page_section).collect(),
-        tables: tables.iter().map(|table| PageTable { name: &table.name, grid: &table.grid }).collect(),
-        notes,
-        legend: views::legend(evaluation).lines().map(str::to_owned).collect(),
         left_out: missing.iter().map(|picture| PageLeftOut { title: &picture.title, why: &picture.why }).collect(),
+        has_figures: true,
+        ..Page::new(&title, &about, "eval", tables, &evaluation.notes)
     };
-    let mut environment = Environment::new();
-    // the name's ending turns escaping on
-    environment.add_template("page.html", include_str!("page.html"))?;
-    environment.get_template("page.html")?.render(Serde(page))
+    page.with(tiles(evaluation), findings(evaluation), &views::legend(evaluation)).render()
 }
 
 fn page_section(section: &Section) -> PageSection<'_> {
