@@ -81,16 +81,20 @@ impl Bleu {
         self.score(&all)
     }
 
-    /// Matches and totals of one text against one reference, under this variant's tokens.
-    pub fn counts(self, reference: &str, text: &str) -> Counts {
-        let tokens = |text: &str| match self {
+    /// The words of a text, as this variant sees them.
+    pub fn tokens(self, text: &str) -> Vec<String> {
+        match self {
             Bleu::CodeReviewer => code_reviewer(text),
             Bleu::Sacrebleu { lowercase: true, .. } => mteval_13a(&text.to_lowercase()),
             Bleu::Sacrebleu { lowercase: false, .. } => mteval_13a(text),
             Bleu::Nltk { word_punct: true, .. } => words_and_punctuation(text),
             Bleu::Nltk { word_punct: false, .. } => blanks(text),
-        };
-        let mut counts = Counts::new(&tokens(reference), &tokens(text));
+        }
+    }
+
+    /// Matches and totals of one text against one reference, under this variant's tokens.
+    pub fn counts(self, reference: &str, text: &str) -> Counts {
+        let mut counts = Counts::new(&self.tokens(reference), &self.tokens(text));
         if matches!(self, Bleu::Nltk { .. }) {
             // NLTK never divides by zero: a text too short for an n-gram counts as having one.
             counts.totals.iter_mut().for_each(|total| *total = (*total).max(1));
