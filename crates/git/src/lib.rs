@@ -4,6 +4,7 @@
 //!  Repository ──► Commit ──► diff()             the text of `git show --format= --first-parent`, by git's defaults
 //!      │            ├──────► before(), after() ─┐
 //!      ├────────────────────► history(rev)             every commit that leads there
+//!      ├────────────────────► merge_base(), diff_between()   where two histories part, and what leads from one commit to another
 //!      └────────────────────► snapshot(rev) ────┴─► Snapshot ──► file(), paths()   whole files
 //!                                                      └───────► names(), find()   is it anywhere in the tree?
 //! ```
@@ -22,6 +23,7 @@
 //! # Ok::<(), veridiff_git::GitError>(())
 //! ```
 
+mod between;
 mod bounds;
 mod commit;
 mod diff;
