@@ -159,6 +159,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_judge::failure::JudgeError,
             veridiff_report::pages::ReportError,
             veridiff_sandbox::error::SandboxError,
+            veridiff_suites::SuiteError,
             veridiff_table::TableError,
             veridiff_text::diff::DiffError,
             veridiff_text::prompt::PromptError,

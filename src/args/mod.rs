@@ -1,9 +1,12 @@
 //! Arguments that several verbs share, and what they are in the library.
 
+pub mod backend;
+pub mod book;
 pub mod change;
 pub mod device;
 pub mod references;
 pub mod repository;
+pub mod resamples;
 pub mod rows;
 pub mod rules;
 pub mod samples;

@@ -14,6 +14,7 @@ use crate::{
 mod agree;
 mod annotate;
 mod check;
+mod checklist;
 mod completions;
 mod corpus;
 mod demo;
@@ -116,6 +117,8 @@ enum Command {
     /// Study judges: how often they reject correct programs, and what a filter by execution leaves of that
     #[cfg(target_os = "linux")]
     Study(Box<study::Args>),
+    /// Measure reviews by the points that they have to raise, and by what they make up
+    Checklist(checklist::Args),
     /// Join the tables of several shards into one
     Merge(merge::Args),
     /// List, fetch and describe models
@@ -178,6 +181,7 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(*args),
         #[cfg(target_os = "linux")]
         Command::Study(args) => study::run(*args),
+        Command::Checklist(args) => checklist::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),
         Command::Doctor(args) => doctor::run(args),

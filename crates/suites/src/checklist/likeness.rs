@@ -1,0 +1,124 @@
+//! How many words a review shares with another: BLEU-1 and ROUGE-L, as the named references compute them.
+
+use veridiff_core::families::reference::bleu::Bleu;
+
+/// BLEU of order 1, 0 to 1: clipped word matches by words, times the penalty of a text that is shorter than the reference. Tokens are
+/// those of the variant; at this order no smoothing can act. [`Bleu::SACREBLEU`] gives sacrebleu's
+/// `nrefs:1|case:mixed|eff:yes|tok:13a|smooth:exp` with `max_ngram_order=1`, [`Bleu::NLTK`] NLTK's sentence score with weights (1,).
+pub fn bleu1(variant: Bleu, reference: &str, text: &str) -> f64 {
+    of_counts(unigrams(variant, reference, text))
+}
+
+/// The same of the counts of all pairs together.
+pub fn corpus_bleu1<'a>(variant: Bleu, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> f64 {
+    let add = |a: [u64; 3], b: [u64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+    of_counts(pairs.map(|(reference, text)| unigrams(variant, reference, text)).fold([0; 3], add))
+}
+
+/// Matches, words of the text, words of the reference.
+fn unigrams(variant: Bleu, reference: &str, text: &str) -> [u64; 3] {
+    let (reference, text) = (variant.tokens(reference), variant.tokens(text));
+    let mut left: std::collections::HashMap<&str, u64> = Default::default();
+    reference.iter().for_each(|token| *left.entry(token).or_default() += 1);
+    let take = |token: &&String| match left.get_mut(token.as_str()) {
+        Some(n @ 1..) => {
+            *n -= 1;
+            true
+        }
+        _ => false,
+    };
+    let matches = text.iter().filter(take).count();
+    [matches, text.len(), reference.len()].map(|n| n as u64)
+}
+
+fn of_counts([matches, c, r]: [u64; 3]) -> f64 {
+    if matches == 0 {
+        return 0.0;
+    }
+    let (c, r) = (c as f64, r as f64);
+    let penalty = if c < r { (1.0 - r / c).exp() } else { 1.0 };
+    penalty * matches as f64 / c
+}
+
+/// Precision, recall and F of the longest common subsequence of words, each 0 to 1: rouge-score 0.1.2 without stemming, whose words are
+/// runs of ASCII letters and digits in lower case.
+pub fn rouge_l(reference: &str, text: &str) -> [f64; 3] {
+    let words = |text: &str| -> Vec<String> {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let (reference, text) = (words(reference), words(text));
+    let common = longest_common_subsequence(&reference, &text) as f64;
+    if common == 0.0 {
+        return [0.0; 3];
+    }
+    let (p, r) = (common / text.len() as f64, common / reference.len() as f64);
+    [p, r, 2.0 * p * r / (p + r)]
+}
+
+fn longest_common_subsequence(a: &[String], b: &[String]) -> usize {
+    // words as numbers: comparing letters is what would take the time
+    let mut numbers = std::collections::HashMap::new();
+    let mut number = |word: &String| {
+        let next = numbers.len() as u32;
+        *numbers.entry(word.clone()).or_insert(next)
+    };
+    let a: Vec<u32> = a.iter().map(&mut number).collect();
+    let b: Vec<u32> = b.iter().map(&mut number).collect();
+    let mut row = vec![0usize; b.len() + 1];
+    for x in &a {
+        let mut diagonal = 0;
+        for (j, y) in b.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = if x == y { diagonal + 1 } else { above.max(row[j]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// sacrebleu 2.6.0, nltk 3.10.4 and rouge-score 0.1.2 gave these, in percent.
+    const PAIRS: [(&str, &str, f64, f64, [f64; 3]); 6] = [
+        (
+            "Use `StrictStr` instead of plain str for the path field.",
+            "Use StrictStr for the path field, not str.",
+            59.2655,
+            38.9400,
+            [75.0, 60.0, 66.6667],
+        ),
+        (
+            "Check that mail_u or mail_p exists before setting credentials.",
+            "Sets credentials if mail_useauth is checked. Clears them if unchecked.",
+            28.5714,
+            0.0,
+            [9.0909, 9.0909, 9.0909],
+        ),
+        ("No comment.", "The change looks good. No comment.", 37.5, 33.3333, [33.3333, 100.0, 50.0]),
+        ("a b c d", "d c b a", 100.0, 100.0, [25.0, 25.0, 25.0]),
+        ("the cat", "", 0.0, 0.0, [0.0; 3]),
+        ("No comment.", "No comment.", 100.0, 100.0, [100.0; 3]),
+    ];
+
+    #[test]
+    fn figures_are_those_of_the_references() {
+        for (reference, text, sacrebleu, nltk, rouge) in PAIRS {
+            let near = |got: f64, want: f64| assert!((100.0 * got - want).abs() < 6e-5, "{text}: {got} against {want}");
+            near(bleu1(Bleu::SACREBLEU, reference, text), sacrebleu);
+            near(bleu1(Bleu::NLTK, reference, text), nltk);
+            rouge_l(reference, text).into_iter().zip(rouge).for_each(|(got, want)| near(got, want));
+        }
+        let pairs = [0, 1, 2, 5].map(|i| (PAIRS[i].0, PAIRS[i].1));
+        assert!((corpus_bleu1(Bleu::SACREBLEU, pairs.into_iter()) - 18.0 / 35.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn letters_beside_ascii_part_words() {
+        assert_eq!(rouge_l("caf\u{e9} x", "caf x"), [1.0, 1.0, 1.0]);
+        assert_eq!(rouge_l("", "\u{e9}"), [0.0; 3]);
+    }
+}

@@ -1,0 +1,425 @@
+//! Checklists: a change has points that a review must raise, and a review is measured by how many it raises and by what it says
+//! beside them.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `passages.rs` | a review as passages; silent, empty and leaking ones |
+//! | `quotes.rs` | where a quote stands in a text |
+//! | `replies.rs` | a judge's reply becomes a count, verdicts of items or of passages, or is an error |
+//! | `judge.rs`, `prompts.toml` | the three questions to a judge |
+//! | `judged.rs` | a review with all its verdicts: coverage, claims, silence |
+//! | `baselines.rs` | the three generators that everybody can beat, or should |
+//! | `figures.rs` | figures of generators: the published score, and those that say what it hides |
+//! | `likeness.rs` | BLEU-1 and ROUGE-L, as the named references have them |
+//! | `reward.rs`, `emit.rs` | what a review is paid; data for trainers |
+//! | `build.rs` | checklists made of a comparison, a review or the change alone |
+//! | `pipeline.rs` | cases made of pull requests that were merged |
+//! | `tables.rs` | the figures as a page |
+
+pub mod baselines;
+pub mod build;
+pub mod emit;
+pub mod figures;
+pub mod judge;
+pub mod judged;
+pub mod likeness;
+pub mod passages;
+pub mod pipeline;
+pub mod quotes;
+pub mod replies;
+pub mod reward;
+pub mod tables;
+
+use std::{collections::BTreeMap, ops::Range, path::Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{SuiteError, lines};
+
+/// One point that a review of the change has to raise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its number in the list, from 1.
+    pub n: usize,
+    /// What has to be said.
+    pub text: String,
+    /// What kind of point it is, if somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// How much it counts.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// The line that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<ItemLine>,
+    /// Whether a name or quoted code of it stands in the change or the code; none where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grounded: Option<bool>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A line of code.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ItemLine {
+    /// `before` or `after`.
+    pub side: String,
+    /// Its number in that file, from 1.
+    pub number: usize,
+    /// Its text.
+    pub text: String,
+}
+
+/// The points of one case; a clean one has none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checklist {
+    /// The case.
+    pub case: String,
+    /// How it was made: `compare`, `review`, `direct`, or by hand.
+    #[serde(default)]
+    pub mode: Option<String>,
+    /// Whether nothing is wrong with the change: then a review should raise nothing.
+    #[serde(default)]
+    pub clean: bool,
+    /// The points, in order.
+    #[serde(default)]
+    pub items: Vec<Item>,
+    /// The programming language of the change.
+    #[serde(default)]
+    pub language: Option<String>,
+    /// Cases of one group are drawn together; by default each stands alone.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// What else the line has.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Checklist {
+    /// How many points count: a clean case has one, that nothing is to be said.
+    pub fn n(&self) -> usize {
+        if self.clean { 1 } else { self.items.len() }
+    }
+
+    /// The words of all points.
+    pub fn text(&self) -> String {
+        if self.clean {
+            NO_COMMENT.to_owned()
+        } else {
+            self.items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>().join("\n")
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let numbered = self.items.iter().enumerate().all(|(i, item)| item.n == i + 1);
+        match self {
+            c if c.clean && !c.items.is_empty() => Err("it is clean and has items".to_owned()),
+            c if !c.clean && c.items.is_empty() => Err("it has no items and is not clean".to_owned()),
+            c if c.items.iter().any(|item| item.text.trim().is_empty()) => Err("an item is blank".to_owned()),
+            _ if !numbered => Err("items are not numbered from 1 in order".to_owned()),
+            c if c.items.iter().any(|item| !(item.weight > 0.0 && item.weight.is_finite())) => {
+                Err("a weight is not above 0".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a reviewer says who finds nothing.
+pub const NO_COMMENT: &str = "No comment.";
+
+/// All that one generator wrote about one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// What the row is called.
+    pub id: String,
+    /// The case; where a line of samples has none, its group.
+    pub case: String,
+    /// Who wrote it.
+    pub generator: String,
+    /// What was written; may be blank.
+    pub text: String,
+}
+
+/// What is known of a case beside its checklist.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Case {
+    /// What it is called.
+    pub id: String,
+    /// The change under review.
+    #[serde(default)]
+    pub diff: String,
+    /// The file before it.
+    #[serde(default)]
+    pub before: String,
+    /// The file under review.
+    #[serde(default)]
+    pub after: String,
+    /// What the change is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What a review is compared with word by word.
+    #[serde(default)]
+    pub review: Option<String>,
+    /// fix, feature, refactor, other.
+    #[serde(default)]
+    pub category: Option<String>,
+    /// What else the line has.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What a judge says of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemVerdict {
+    /// The review names the defect or asks for the change.
+    Asked,
+    /// Some of it.
+    Partly,
+    /// It speaks of the same code without saying that anything is wrong.
+    Described,
+    /// It says the contrary.
+    Opposed,
+    /// Nothing of it.
+    Absent,
+}
+
+/// What a judge says of a passage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PassageVerdict {
+    /// It claims nothing: a greeting, praise, a summary.
+    None,
+    /// The code bears it out.
+    Supported,
+    /// The code contradicts it, or it speaks of what is not shown.
+    Unsupported,
+    /// The code shown cannot decide.
+    Unknown,
+}
+
+/// An item as it was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedItem {
+    /// Its number.
+    pub n: usize,
+    /// What the judge said.
+    pub verdict: ItemVerdict,
+    /// The probability that it is asked for, where the judge gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// Bytes of the review that show it.
+    #[serde(default)]
+    pub quote: Option<Range<usize>>,
+    /// Whether the quote stands in the review; what is asked without that counts as described.
+    #[serde(default)]
+    pub quote_ok: bool,
+}
+
+impl JudgedItem {
+    /// The verdict that counts: without a quote that stands in the review nothing is asked for.
+    pub fn counted(&self) -> ItemVerdict {
+        match self.verdict {
+            ItemVerdict::Asked | ItemVerdict::Partly if !self.quote_ok => ItemVerdict::Described,
+            verdict => verdict,
+        }
+    }
+}
+
+/// A passage as it was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedPassage {
+    /// First byte in the review.
+    pub start: usize,
+    /// The byte behind the last.
+    pub end: usize,
+    /// What the judge said.
+    pub verdict: PassageVerdict,
+    /// The line of code that bears it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Whether that line is in the code; what is supported without that is unknown.
+    #[serde(default)]
+    pub code_ok: bool,
+}
+
+impl JudgedPassage {
+    /// The verdict that counts: without a line that is in the code nothing is supported.
+    pub fn counted(&self) -> PassageVerdict {
+        match self.verdict {
+            PassageVerdict::Supported if !self.code_ok => PassageVerdict::Unknown,
+            verdict => verdict,
+        }
+    }
+}
+
+/// Which question a row of verdicts answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// How many items are mentioned: one number, as the paper has it.
+    Paper,
+    /// What the review does with each item, with a quote.
+    Items,
+    /// What of the review the code bears out.
+    Claims,
+    /// One number from 0 to 10 for the whole review.
+    Rating,
+}
+
+veridiff_text::named!(Metric, "metric", "paper" => Paper, "items" => Items, "claims" => Claims, "rating" => Rating);
+
+/// One question about one review, answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The review.
+    pub id: String,
+    /// Its case.
+    pub case: String,
+    /// Who wrote it.
+    pub generator: String,
+    /// Who judged.
+    pub judge: String,
+    /// The hash of the prompt.
+    #[serde(default)]
+    pub template: String,
+    /// Which question.
+    pub metric: Metric,
+    /// Which asking of the same, from 0.
+    #[serde(default)]
+    pub repeat: u32,
+    /// `ok` or `error`.
+    pub status: Status,
+    /// Why there is no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The count as the judge gave it; it may be more than there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Whether the count stood among other words.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub loose: bool,
+    /// The items' verdicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<JudgedItem>,
+    /// The passages' verdicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<JudgedPassage>,
+    /// The reply as it came.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub raw: String,
+    /// Tokens read, if the backend says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// Tokens written, if the backend says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_tokens: Option<u64>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Whether a row has what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It has.
+    Ok,
+    /// It has not; `error` says why.
+    Error,
+}
+
+/// Reads checklists: no case twice, each with items or clean.
+///
+/// # Errors
+/// Those of [`lines::read`]; [`SuiteError::Mismatch`] for a list that is none.
+pub fn read_checklists(path: &Path) -> Result<Vec<Checklist>, SuiteError> {
+    let lists: Vec<Checklist> = lines::read(path)?;
+    let mut seen = BTreeMap::new();
+    for (place, list) in lists.iter().enumerate() {
+        let hint = "a checklist is {\"case\", \"items\": [{\"n\": 1, \"text\"}, …]}, or {\"case\", \"clean\": true}";
+        list.check().map_err(|why| {
+            SuiteError::mismatch(format!("`{}`: the checklist of case `{}`: {why}", path.display(), list.case), hint)
+        })?;
+        if let Some(first) = seen.insert(&list.case, place) {
+            let why = format!(
+                "`{}`: case `{}` has two checklists, the {}. and the {}. of the file",
+                path.display(),
+                list.case,
+                first + 1,
+                place + 1
+            );
+            return Err(SuiteError::mismatch(why, "keep one of them"));
+        }
+    }
+    if lists.is_empty() {
+        return Err(SuiteError::Nothing { why: format!("`{}` holds no checklists", path.display()) });
+    }
+    Ok(lists)
+}
+
+/// Reads reviews, of any generators. A line is a sample whose text may be blank; several lines of one case and generator are one
+/// review, joined by a blank line. The second result counts reviews of cases that have no checklist.
+///
+/// # Errors
+/// Those of [`lines::read`]; [`SuiteError::Mismatch`] if no review is about a case that there is.
+pub fn read_reviews(path: &Path, lists: &[Checklist]) -> Result<(Vec<Review>, usize), SuiteError> {
+    #[derive(Deserialize)]
+    struct Line {
+        id: Option<String>,
+        case: Option<String>,
+        group: Option<String>,
+        generator: Option<String>,
+        text: Option<String>,
+    }
+    let known: std::collections::BTreeSet<&str> = lists.iter().map(|list| list.case.as_str()).collect();
+    let mut joined: BTreeMap<(String, String), Review> = BTreeMap::new();
+    let (mut unknown, mut first_unknown) = (0, None);
+    for (place, line) in lines::read::<Line>(path)?.into_iter().enumerate() {
+        let wrong = |why: &str| SuiteError::Line { path: path.to_owned(), line: place + 1, why: why.to_owned() };
+        let case = line.case.or(line.group).ok_or_else(|| wrong("it has neither `case` nor `group`"))?;
+        let text = line.text.ok_or_else(|| wrong("it has no `text`; a blank one is \"\""))?;
+        if !known.contains(case.as_str()) {
+            unknown += 1;
+            first_unknown.get_or_insert(case);
+            continue;
+        }
+        let generator = line.generator.unwrap_or_else(|| "unnamed".to_owned());
+        if generator.starts_with('(') {
+            return Err(wrong("names in brackets are those of the baselines: call the generator otherwise"));
+        }
+        let id = line.id.unwrap_or_else(|| format!("{case}/{generator}"));
+        joined
+            .entry((case.clone(), generator.clone()))
+            .and_modify(|review| {
+                if !text.trim().is_empty() {
+                    review.text = format!("{}\n\n{text}", review.text).trim_start().to_owned();
+                }
+            })
+            .or_insert(Review { id, case, generator, text });
+    }
+    if joined.is_empty() {
+        let near =
+            first_unknown.as_deref().and_then(|case| veridiff_text::choice::did_you_mean(case, known.iter().copied()));
+        let why = match first_unknown {
+            Some(case) => format!(
+                "no review of `{}` is about a case with a checklist; the first is about `{case}`",
+                path.display()
+            ),
+            None => format!("`{}` holds no reviews", path.display()),
+        };
+        return Err(SuiteError::mismatch(
+            why,
+            near.unwrap_or_else(|| "reviews name their case by `case`, or by `group`".into()),
+        ));
+    }
+    let order: BTreeMap<&str, usize> = lists.iter().enumerate().map(|(i, list)| (list.case.as_str(), i)).collect();
+    let mut reviews: Vec<Review> = joined.into_values().collect();
+    reviews.sort_by(|a, b| (&a.generator, order[a.case.as_str()]).cmp(&(&b.generator, order[b.case.as_str()])));
+    Ok((reviews, unknown))
+}

@@ -1,0 +1,23 @@
+//! Benchmarks of what review bots write: foreign files become figures.
+//!
+//! ```text
+//!  checklists + reviews ─► verdicts (a judge, by any backend) ─► figures, rewards      checklist/
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `lines.rs` | JSON lines in, with the line of every fault; JSON lines out, in one step |
+//! | `resample.rs` | intervals: groups drawn anew, the same draws for everything that is compared |
+//! | `ask.rs` | one question to a backend, asked again where the answer cannot be read; prompts as data |
+//! | [`checklist`] | what a review covers of the points that a review has to raise, and what it makes up |
+//!
+//! Nothing here prints, and nothing knows a command line. Every figure has its count beside it, and what failed is left out and
+//! counted, never taken for a zero.
+
+pub mod ask;
+pub mod checklist;
+mod error;
+pub mod lines;
+pub mod resample;
+
+pub use error::SuiteError;

@@ -1,0 +1,57 @@
+//! A backend that counts what it is asked, and may fail.
+
+// each test file uses a part of this one
+#![allow(dead_code)]
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use veridiff_judge::{
+    backend::{Abilities, Backend, Finish, Reply, Request},
+    cost::Purse,
+    failure::{Failure, Kind},
+    recorder::Recorder,
+    store::Store,
+};
+
+/// Answers by a function of the prompt; none is a failure.
+pub struct Fake {
+    answer: Box<dyn Fn(&str, u32) -> Option<String> + Send + Sync>,
+    pub n_asked: Arc<AtomicUsize>,
+}
+
+impl Fake {
+    pub fn new(answer: impl Fn(&str, u32) -> Option<String> + Send + Sync + 'static) -> Fake {
+        Fake { answer: Box::new(answer), n_asked: Arc::default() }
+    }
+}
+
+impl Backend for Fake {
+    fn identity(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("backend".to_owned(), "fake".to_owned())])
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { log_probs: false, text_log_probs: false, is_repeatable: Some(true) }
+    }
+
+    fn complete(&self, request: &Request) -> Result<Reply, Failure> {
+        self.n_asked.fetch_add(1, Ordering::SeqCst);
+        let prompt = &request.messages[0].content;
+        let content =
+            (self.answer)(prompt, request.attempt).ok_or_else(|| Failure::new(Kind::Timeout, "no answer came"))?;
+        Ok(Reply { content, finish: Finish::Stop, refusal: None, has_tool_calls: false, tokens: None, usage: None })
+    }
+}
+
+/// A recorder whose replies are in a file, or in memory.
+pub fn recorder(fake: Fake, replies: Option<&Path>) -> Recorder {
+    let store = replies.map_or_else(Store::in_memory, |path| Store::open(path).unwrap());
+    Recorder::new("fake", Box::new(fake), Arc::new(store), Purse::new(None, None).unwrap()).unwrap()
+}
