@@ -37,6 +37,35 @@ impl Estimate {
 pub struct Draws {
     /// A row a resample, a count a group.
     counts: Vec<Vec<u16>>,
+    n_groups: usize,
+}
+
+/// A statistic of all groups as they are, and of each resample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Values {
+    whole: Option<f64>,
+    drawn: Vec<Option<f64>>,
+}
+
+impl Values {
+    /// The statistic with its percentile interval. Resamples in which it is not defined are left out.
+    pub fn estimate(&self) -> Estimate {
+        let Some(value) = self.whole else { return Estimate::default() };
+        let mut found: Vec<f64> = self.drawn.iter().flatten().copied().collect();
+        found.sort_unstable_by(f64::total_cmp);
+        if found.is_empty() {
+            return Estimate::exact(Some(value));
+        }
+        let [low, high] = [0.025, 0.975].map(|q| quantile(&found, q));
+        Estimate { value: Some(value), low: Some(low.min(value)), high: Some(high.max(value)) }
+    }
+
+    /// This statistic less another of the same draws.
+    pub fn less(&self, other: &Values) -> Values {
+        let less = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
+        let drawn = self.drawn.iter().zip(&other.drawn).map(|(a, b)| less(*a, *b)).collect();
+        Values { whole: less(self.whole, other.whole), drawn }
+    }
 }
 
 impl Draws {
@@ -56,21 +85,20 @@ impl Draws {
             }
             counts
         });
-        Draws { counts: counts.collect() }
+        Draws { counts: counts.collect(), n_groups: strata.len() }
     }
 
-    /// A statistic of the groups, which is given how often each of them counts, with its percentile interval. Resamples in which
-    /// it is not defined are left out.
+    /// A statistic of the groups, which is given how often each of them counts.
+    pub fn values(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Values {
+        let whole = statistic(&vec![1; self.n_groups]);
+        let drawn =
+            if whole.is_some() { self.counts.iter().map(|counts| statistic(counts)).collect() } else { Vec::new() };
+        Values { whole, drawn }
+    }
+
+    /// A statistic with its interval.
     pub fn estimate(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Estimate {
-        let n_groups = self.counts.first().map_or(0, Vec::len);
-        let Some(value) = statistic(&vec![1; n_groups]) else { return Estimate::default() };
-        let mut found: Vec<f64> = self.counts.iter().filter_map(|counts| statistic(counts)).collect();
-        found.sort_unstable_by(f64::total_cmp);
-        if found.is_empty() {
-            return Estimate::exact(Some(value));
-        }
-        let [low, high] = [0.025, 0.975].map(|q| quantile(&found, q));
-        Estimate { value: Some(value), low: Some(low.min(value)), high: Some(high.max(value)) }
+        self.values(statistic).estimate()
     }
 
     /// The ratio of two sums over groups, each given by group.
@@ -145,5 +173,6 @@ mod tests {
         let of_itself = draws.estimate(|c| Some(weighted(&[1.0; 9], c) - weighted(&[1.0; 9], c)));
         assert_eq!(of_itself, Estimate { value: Some(0.0), low: Some(0.0), high: Some(0.0) });
         assert_eq!(Draws::new(&[], 10, 0).ratio(&[], &[]), Estimate::default());
+        assert_eq!(Draws::new(&[0; 2], 0, 0).ratio(&[1.0, 0.0], &[1.0, 1.0]), Estimate::exact(Some(0.5)));
     }
 }

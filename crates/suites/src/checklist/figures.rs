@@ -8,15 +8,15 @@ use veridiff_detector::proportion_interval;
 
 use super::{
     Case, Checklist, Metric, NO_COMMENT, Review, Verdict,
-    baselines::is_baseline,
     judged::JudgedReview,
-    likeness::{bleu1, corpus_bleu1, rouge_l},
+    likeness::{Unigrams, rouge_l},
+    measure::{COMPARED, Measure, Row, mean},
     passages::n_words,
     reward::{RewardSpec, reward},
 };
 use crate::{
     SuiteError,
-    resample::{Draws, Estimate, RESAMPLES, ratio, weighted},
+    resample::{Draws, Estimate, RESAMPLES, ratio},
 };
 
 /// What figures hang on beside the verdicts.
@@ -153,26 +153,6 @@ pub struct Report {
     pub generators: Vec<Figures>,
     /// Every two of them, baselines aside.
     pub differences: Vec<Difference>,
-}
-
-/// Figures that are compared, and how they are made from a generator's sums.
-const COMPARED: [&str; 5] = ["clc", "coverage", "f1", "j", "reward"];
-
-/// A case of one generator as numbers; what is not known is not in any sum.
-#[derive(Debug, Default, Clone)]
-struct Row {
-    group: usize,
-    language: usize,
-    clean: bool,
-    clc: Option<f64>,
-    clc_raw: Option<f64>,
-    coverage: Option<f64>,
-    coverage_soft: Option<f64>,
-    mentioned: Option<f64>,
-    f1: Option<f64>,
-    silent: Option<bool>,
-    reward: Option<f64>,
-    claims: Option<[f64; 3]>,
 }
 
 /// Reviews with their verdicts in one repeat, in the order of the reviews.
@@ -317,11 +297,6 @@ fn flips<'a>(study: &Study<'a>) -> Result<BTreeMap<&'a str, f64>, SuiteError> {
     Ok(counts.into_iter().filter_map(|(name, [over, under])| Some((name, ratio(over, under)?))).collect())
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0usize), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / n as f64)
-}
-
 fn share(reviews: &[&JudgedReview<'_>], is: impl Fn(&JudgedReview<'_>) -> bool) -> Estimate {
     let hits = reviews.iter().filter(|one| is(one)).count();
     Estimate::with(ratio(hits as f64, reviews.len() as f64), proportion_interval(hits, reviews.len()))
@@ -341,16 +316,17 @@ fn likeness(figures: &mut Figures, reviews: &[&JudgedReview<'_>], cases: &[Case]
     if !pairs.iter().any(|(clean, ..)| !clean) {
         return;
     }
-    let of = |score: &dyn Fn(&str, &str) -> f64| {
-        let scores: Vec<(bool, f64)> =
-            pairs.iter().map(|(clean, reference, text)| (*clean, score(reference, text))).collect();
-        let buggy = mean(scores.iter().filter(|(clean, _)| !clean).map(|(_, score)| *score));
-        Likeness { mean: mean(scores.iter().map(|(_, score)| *score)), buggy, corpus: None }
+    let of = |scores: &[f64]| {
+        let buggy = pairs.iter().zip(scores).filter(|((clean, ..), _)| !clean).map(|(_, score)| *score);
+        Likeness { mean: mean(scores.iter().copied()), buggy: mean(buggy), corpus: None }
     };
-    figures.bleu1 = of(&|reference, text| bleu1(Bleu::SACREBLEU, reference, text));
-    figures.bleu1.corpus =
-        Some(corpus_bleu1(Bleu::SACREBLEU, pairs.iter().map(|(_, reference, text)| (*reference, *text))));
-    figures.rouge_l = of(&|reference, text| rouge_l(reference, text)[2]);
+    let words: Vec<Unigrams> =
+        pairs.iter().map(|(_, reference, text)| Unigrams::new(Bleu::SACREBLEU, reference, text)).collect();
+    let bleu1: Vec<f64> = words.iter().map(|words| words.bleu1()).collect();
+    let rouge: Vec<f64> = pairs.iter().map(|(_, reference, text)| rouge_l(reference, text)[2]).collect();
+    let corpus = words.into_iter().sum::<Unigrams>().bleu1();
+    figures.bleu1 = Likeness { corpus: Some(corpus), ..of(&bleu1) };
+    figures.rouge_l = of(&rouge);
 }
 
 /// What is left of the best a figure can be, above the best baseline.
@@ -368,189 +344,6 @@ fn add_skill(generators: &mut [Figures]) {
         for figures in generators.iter_mut().filter(|figures| !figures.is_baseline) {
             let skill = value(figures, name).zip(best).filter(|(_, b)| *b < 1.0).map(|(x, b)| (x - b) / (1.0 - b));
             figures.skill.insert(name, skill);
-        }
-    }
-}
-
-/// What all figures share.
-struct Measure<'a> {
-    draws: &'a Draws,
-    n_groups: usize,
-    languages: &'a [&'a str],
-    lambda: f64,
-}
-
-/// The sums of some rows by group: of a value, and of the rows that have it.
-struct Sums {
-    over: Vec<f64>,
-    under: Vec<f64>,
-}
-
-impl Sums {
-    fn mean(&self, counts: &[u16]) -> Option<f64> {
-        ratio(weighted(&self.over, counts), weighted(&self.under, counts))
-    }
-}
-
-impl Measure<'_> {
-    fn sums(&self, rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Sums {
-        let mut sums = Sums { over: vec![0.0; self.n_groups], under: vec![0.0; self.n_groups] };
-        for (row, value) in rows.iter().filter_map(|row| Some((row, value(row)?))) {
-            sums.over[row.group] += value;
-            sums.under[row.group] += 1.0;
-        }
-        sums
-    }
-
-    /// Buggy and clean sums by language.
-    fn by_language(&self, rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Vec<[Sums; 2]> {
-        let part = |language, clean| {
-            self.sums(rows, |row| value(row).filter(|_| row.language == language && row.clean == clean))
-        };
-        (0..self.languages.len()).map(|language| [part(language, false), part(language, true)]).collect()
-    }
-
-    /// The published score of one language, which needs buggy and clean cases.
-    fn clc_of(&self, [buggy, clean]: &[Sums; 2], counts: &[u16]) -> Option<f64> {
-        Some(self.lambda * buggy.mean(counts)? + (1.0 - self.lambda) * clean.mean(counts)?)
-    }
-
-    /// Its plain mean over the languages that have one.
-    fn clc(&self, languages: &[[Sums; 2]], counts: &[u16]) -> Option<f64> {
-        mean(languages.iter().filter_map(|sums| self.clc_of(sums, counts)))
-    }
-
-    fn figures(&self, generator: &str, rows: &[Row], n_cases: usize) -> Figures {
-        let once = vec![1; self.n_groups];
-        let estimate = |value: &dyn Fn(&Row) -> Option<f64>| {
-            let sums = self.sums(rows, value);
-            self.draws.estimate(|counts| sums.mean(counts))
-        };
-        let languages = self.by_language(rows, |row| row.clc);
-        let clc = self.draws.estimate(|counts| self.clc(&languages, counts));
-        let raw = self.clc(&self.by_language(rows, |row| row.clc_raw), &once);
-        let by_language: BTreeMap<String, Option<f64>> = self
-            .languages
-            .iter()
-            .zip(&languages)
-            .map(|(name, sums)| (name.to_string(), self.clc_of(sums, &once)))
-            .collect();
-        let without = by_language.iter().filter(|(_, clc)| clc.is_none()).map(|(name, _)| name.clone());
-        let clean: Vec<bool> = rows.iter().filter(|row| row.clean).filter_map(|row| row.silent).collect();
-        let n_silent = clean.iter().filter(|silent| **silent).count();
-        let totals =
-            rows.iter().filter_map(|row| row.claims).fold([0.0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
-        let [supported, unsupported, unknown] = totals;
-        let n_claims = totals.iter().sum::<f64>();
-        let paid: Vec<f64> = rows.iter().filter_map(|row| row.reward).collect();
-        let n_unpaid = (rows.len() - paid.len()) as f64;
-        let bound = |at: f64| ratio(paid.iter().sum::<f64>() + at * n_unpaid, rows.len() as f64);
-        Figures {
-            generator: generator.to_owned(),
-            is_baseline: is_baseline(generator),
-            n: rows.len(),
-            n_buggy: rows.iter().filter(|row| !row.clean).count(),
-            n_missing: n_cases.saturating_sub(rows.len()),
-            n_failed: 0,
-            clc_raw: raw.filter(|raw| Some(*raw) != clc.value),
-            clc,
-            clc_without: without.collect(),
-            clc_by_language: by_language,
-            coverage: estimate(&|row| row.coverage),
-            coverage_soft: estimate(&|row| row.coverage_soft),
-            mentioned: estimate(&|row| row.mentioned),
-            precision: self.precision(rows),
-            precision_bounds: ratio(supported, n_claims)
-                .zip(ratio(n_claims - unsupported, n_claims))
-                .filter(|_| unknown > 0.0),
-            n_claims: n_claims as usize,
-            f1: estimate(&|row| row.f1),
-            silence: Estimate::with(
-                ratio(n_silent as f64, clean.len() as f64),
-                proportion_interval(n_silent, clean.len()),
-            ),
-            j: self.j(rows),
-            reward: estimate(&|row| row.reward),
-            reward_bounds: bound(0.0).zip(bound(1.0)).filter(|_| n_unpaid > 0.0 && !paid.is_empty()),
-            bleu1: Likeness::default(),
-            rouge_l: Likeness::default(),
-            leak: Estimate::default(),
-            empty: Estimate::default(),
-            words: None,
-            flip: None,
-            skill: BTreeMap::new(),
-        }
-    }
-
-    fn precision(&self, rows: &[Row]) -> Estimate {
-        let mut sums = Sums { over: vec![0.0; self.n_groups], under: vec![0.0; self.n_groups] };
-        for row in rows {
-            let [supported, unsupported, _] = row.claims.unwrap_or_default();
-            sums.over[row.group] += supported;
-            sums.under[row.group] += supported + unsupported;
-        }
-        self.draws.estimate(|counts| sums.mean(counts))
-    }
-
-    fn j(&self, rows: &[Row]) -> Estimate {
-        let (coverage, silence) = self.j_sums(rows);
-        self.draws.estimate(|counts| Some(coverage.mean(counts)? + silence.mean(counts)? - 1.0))
-    }
-
-    fn j_sums(&self, rows: &[Row]) -> (Sums, Sums) {
-        let silence = |row: &Row| row.silent.filter(|_| row.clean).map(|silent| f64::from(u8::from(silent)));
-        (self.sums(rows, |row| row.coverage), self.sums(rows, silence))
-    }
-
-    /// Every two generators on the cases of both, by the same draws.
-    fn differences(&self, rows: &BTreeMap<&str, Vec<Row>>, all: &[JudgedReview<'_>]) -> Vec<Difference> {
-        let mut cases: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        all.iter().for_each(|one| cases.entry(&one.review.generator).or_default().push(&one.list.case));
-        let sets: BTreeMap<&str, BTreeSet<&str>> =
-            cases.iter().map(|(name, cases)| (*name, cases.iter().copied().collect())).collect();
-        let names: Vec<&str> = rows.keys().copied().filter(|name| !is_baseline(name)).collect();
-        let mut found = Vec::new();
-        for (i, first) in names.iter().enumerate() {
-            for second in &names[i + 1..] {
-                let both: BTreeSet<&str> = sets[first].intersection(&sets[second]).copied().collect();
-                let of = |name: &str| -> Vec<Row> {
-                    let here = rows[name].iter().zip(&cases[name]).filter(|(_, case)| both.contains(*case));
-                    here.map(|(row, _)| row.clone()).collect()
-                };
-                found.push(self.difference((first, &of(first)), (second, &of(second))));
-            }
-        }
-        found
-    }
-
-    fn difference(&self, (first, a): (&str, &[Row]), (second, b): (&str, &[Row])) -> Difference {
-        let sums = |rows: &[Row]| {
-            (
-                self.by_language(rows, |row| row.clc),
-                self.j_sums(rows),
-                self.sums(rows, |row| row.f1),
-                self.sums(rows, |row| row.reward),
-            )
-        };
-        let (a_sums, b_sums) = (sums(a), sums(b));
-        let value = |(languages, (coverage, silence), f1, reward): &(Vec<[Sums; 2]>, (Sums, Sums), Sums, Sums),
-                     name: &str,
-                     counts: &[u16]| match name {
-            "clc" => self.clc(languages, counts),
-            "coverage" => coverage.mean(counts),
-            "f1" => f1.mean(counts),
-            "j" => Some(coverage.mean(counts)? + silence.mean(counts)? - 1.0),
-            _ => reward.mean(counts),
-        };
-        let one = |name| {
-            let difference = |counts: &[u16]| Some(value(&a_sums, name, counts)? - value(&b_sums, name, counts)?);
-            (name, self.draws.estimate(difference))
-        };
-        Difference {
-            first: first.to_owned(),
-            second: second.to_owned(),
-            n: a.len(),
-            by: COMPARED.into_iter().map(one).collect(),
         }
     }
 }

@@ -2,17 +2,29 @@
 
 use veridiff_core::families::reference::bleu::Bleu;
 
-/// BLEU of order 1, 0 to 1: clipped word matches by words, times the penalty of a text that is shorter than the reference. Tokens are
-/// those of the variant; at this order no smoothing can act. [`Bleu::SACREBLEU`] gives sacrebleu's
-/// `nrefs:1|case:mixed|eff:yes|tok:13a|smooth:exp` with `max_ngram_order=1`, [`Bleu::NLTK`] NLTK's sentence score with weights (1,).
-pub fn bleu1(variant: Bleu, reference: &str, text: &str) -> f64 {
-    of_counts(unigrams(variant, reference, text))
+/// What BLEU of order 1 is computed from: matches, words of the text, words of the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unigrams([u64; 3]);
+
+impl Unigrams {
+    /// Of a text beside a reference. Words are those of the variant; at this order no smoothing can act. [`Bleu::SACREBLEU`] gives
+    /// sacrebleu's `nrefs:1|case:mixed|eff:yes|tok:13a|smooth:exp` with `max_ngram_order=1`, [`Bleu::NLTK`] NLTK's sentence score
+    /// with weights (1,).
+    pub fn new(variant: Bleu, reference: &str, text: &str) -> Unigrams {
+        Unigrams(unigrams(variant, reference, text))
+    }
+
+    /// The score, 0 to 1: clipped matches by words, times the penalty of a text that is shorter than the reference. Of several pairs
+    /// added up it is that of the corpus.
+    pub fn bleu1(self) -> f64 {
+        of_counts(self.0)
+    }
 }
 
-/// The same of the counts of all pairs together.
-pub fn corpus_bleu1<'a>(variant: Bleu, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> f64 {
-    let add = |a: [u64; 3], b: [u64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
-    of_counts(pairs.map(|(reference, text)| unigrams(variant, reference, text)).fold([0; 3], add))
+impl std::iter::Sum for Unigrams {
+    fn sum<I: Iterator<Item = Unigrams>>(all: I) -> Unigrams {
+        all.fold(Unigrams::default(), |Unigrams(a), Unigrams(b)| Unigrams([a[0] + b[0], a[1] + b[1], a[2] + b[2]]))
+    }
 }
 
 /// Matches, words of the text, words of the reference.
@@ -108,12 +120,13 @@ mod tests {
     fn figures_are_those_of_the_references() {
         for (reference, text, sacrebleu, nltk, rouge) in PAIRS {
             let near = |got: f64, want: f64| assert!((100.0 * got - want).abs() < 6e-5, "{text}: {got} against {want}");
-            near(bleu1(Bleu::SACREBLEU, reference, text), sacrebleu);
-            near(bleu1(Bleu::NLTK, reference, text), nltk);
+            near(Unigrams::new(Bleu::SACREBLEU, reference, text).bleu1(), sacrebleu);
+            near(Unigrams::new(Bleu::NLTK, reference, text).bleu1(), nltk);
             rouge_l(reference, text).into_iter().zip(rouge).for_each(|(got, want)| near(got, want));
         }
-        let pairs = [0, 1, 2, 5].map(|i| (PAIRS[i].0, PAIRS[i].1));
-        assert!((corpus_bleu1(Bleu::SACREBLEU, pairs.into_iter()) - 18.0 / 35.0).abs() < 1e-12);
+        let of = |i: usize| Unigrams::new(Bleu::SACREBLEU, PAIRS[i].0, PAIRS[i].1);
+        let corpus: Unigrams = [0, 1, 2, 5].into_iter().map(of).sum();
+        assert!((corpus.bleu1() - 18.0 / 35.0).abs() < 1e-12);
     }
 
     #[test]
