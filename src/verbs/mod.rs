@@ -13,6 +13,7 @@ use crate::{
 
 mod agree;
 mod annotate;
+mod bench;
 mod check;
 mod checklist;
 mod completions;
@@ -117,6 +118,8 @@ enum Command {
     /// Study judges: how often they reject correct programs, and what a filter by execution leaves of that
     #[cfg(target_os = "linux")]
     Study(Box<study::Args>),
+    /// Compare review bots by what reviewers found on the same pull requests
+    Bench(bench::Args),
     /// Measure reviews by the points that they have to raise, and by what they make up
     Checklist(checklist::Args),
     /// Join the tables of several shards into one
@@ -181,6 +184,7 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(*args),
         #[cfg(target_os = "linux")]
         Command::Study(args) => study::run(*args),
+        Command::Bench(args) => bench::run(args),
         Command::Checklist(args) => checklist::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Models(args) => models::run(args),

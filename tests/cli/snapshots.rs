@@ -159,6 +159,8 @@ fn help() {
         "prevalence",
         "corpus",
         "judge",
+        "checklist",
+        "bench",
         "merge",
         "verify",
         "study",

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  checklists + reviews ─► verdicts (a judge, by any backend) ─► figures, rewards      checklist/
+//!  references + comments ─► pairs ─► one assignment a decider ─► figures               aacr/
 //! ```
 //!
 //! | file | owns |
@@ -10,10 +11,12 @@
 //! | `resample.rs` | intervals: groups drawn anew, the same draws for everything that is compared |
 //! | `ask.rs` | one question to a backend, asked again where the answer cannot be read; prompts as data |
 //! | [`checklist`] | what a review covers of the points that a review has to raise, and what it makes up |
+//! | [`aacr`] | comments on pull requests beside those that experts accepted and rejected |
 //!
 //! Nothing here prints, and nothing knows a command line. Every figure has its count beside it, and what failed is left out and
 //! counted, never taken for a zero.
 
+pub mod aacr;
 pub mod ask;
 pub mod checklist;
 mod error;

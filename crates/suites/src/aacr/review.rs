@@ -1,0 +1,346 @@
+//! A review of a hunk: the answer taken apart, and each comment put where its lines are.
+
+use serde::{Deserialize, Serialize};
+use veridiff_judge::{
+    backend::{Finish, Request},
+    recorder::Recorder,
+};
+
+use super::{
+    changes::Hunk,
+    dataset::{PullRequest, Side},
+    predictions::{Prediction, tag},
+};
+use crate::ask::{Prompts, ask};
+
+/// How the lines of a comment were found in its hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Located {
+    /// Letter for letter.
+    Exact,
+    /// But for white space.
+    Whitespace,
+    /// At least three fifths of them, in a row.
+    Partial,
+    /// Not at all: it is on the whole hunk.
+    Hunk,
+}
+
+/// A comment of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The lines that it quotes.
+    pub snippet: String,
+    /// The side that it says; the right one where it says none.
+    pub side: Side,
+    /// What it says.
+    pub text: String,
+}
+
+/// The comments of an answer, up to its end. Thinking and a fence around it are dropped; tags may be in any case.
+///
+/// # Errors
+/// There is neither a comment nor the mark of an end: that is no review, and above all not one without comments.
+pub fn notes(answer: &str) -> Result<Vec<Note>, String> {
+    let said = match answer.rfind("</think>") {
+        Some(end) => &answer[end + "</think>".len()..],
+        None if answer.trim_start().starts_with("<think>") => {
+            return Err("the answer ends within its thinking".to_owned());
+        }
+        None => answer,
+    };
+    let low = said.to_ascii_lowercase();
+    let end = low.find("<end />").or_else(|| low.find("<end/>"));
+    let body = &said[..end.unwrap_or(said.len())];
+    let mut found = Vec::new();
+    let (mut rest, mut low) = (body, body.to_ascii_lowercase());
+    loop {
+        let cut = low.find("<notesplit").unwrap_or(rest.len());
+        let part = &rest[..cut];
+        if let Some(text) = tag(part, "note").filter(|text| !text.is_empty()) {
+            let snippet = between(part, "diff");
+            let side = tag(part, "side").and_then(Side::of).unwrap_or(Side::Right);
+            found.push(Note { snippet, side, text: text.to_owned() });
+        }
+        let Some(close) = rest[cut..].find('>') else { break };
+        rest = &rest[cut + close + 1..];
+        low = rest.to_ascii_lowercase();
+    }
+    match found.is_empty() && end.is_none() {
+        true => Err("the answer has neither a comment nor an end".to_owned()),
+        false => Ok(found),
+    }
+}
+
+/// What stands between a tag and its end with the blanks before its lines, which are part of the code.
+fn between(text: &str, name: &str) -> String {
+    let low = text.to_ascii_lowercase();
+    let Some(start) = low.find(&format!("<{name}>")).map(|at| at + name.len() + 2) else { return String::new() };
+    let end = low[start..].find(&format!("</{name}>")).map_or(text.len(), |at| start + at);
+    text[start..end].trim_matches('\n').to_owned()
+}
+
+/// The lines of a hunk that a comment quotes, by the numbers of its side. The numbers come from the hunk's header: a model never counts.
+pub fn locate(hunk: &Hunk, side: Side, snippet: &str) -> Option<((u64, u64), Located)> {
+    let other = if side == Side::Left { '+' } else { '-' };
+    let start = if side == Side::Left { hunk.old_start } else { hunk.new_start };
+    let code: Vec<&str> =
+        hunk.text.lines().skip(1).filter(|line| !line.starts_with([other, '\\'])).map(unmarked).collect();
+    let whole = hunk.lines(side);
+    let quoted: Vec<&str> = snippet
+        .lines()
+        .filter(|line| !line.starts_with("@@") && !line.starts_with(other) && !line.trim().is_empty())
+        .collect();
+    let at = |first: usize, n: usize| (start + first as u64, start + (first + n) as u64 - 1);
+    let as_it_is = |line: &str| line.to_owned();
+    let exact = |line: &str| unmarked(line).to_owned();
+    let loose = |line: &str| unmarked(line.trim_start()).split_whitespace().collect::<String>();
+    for (how, fold) in [
+        (Located::Exact, &as_it_is as &dyn Fn(&str) -> String),
+        (Located::Exact, &exact),
+        (Located::Whitespace, &loose),
+    ] {
+        let wanted: Vec<String> = quoted.iter().map(|line| fold(line)).collect();
+        let known: Vec<String> = match how {
+            Located::Exact => code.iter().map(|line| line.to_string()).collect(),
+            _ => code.iter().map(|line| line.split_whitespace().collect()).collect(),
+        };
+        if let Some(first) = run_of(&known, &wanted) {
+            return Some((at(first, wanted.len()), how));
+        }
+    }
+    let wanted: Vec<String> = quoted.iter().map(|line| loose(line)).collect();
+    let known: Vec<String> = code.iter().map(|line| line.split_whitespace().collect()).collect();
+    let least = (wanted.len() * 3).div_ceil(5).max(1);
+    for n in (least..wanted.len()).rev() {
+        for from in 0..=wanted.len() - n {
+            if let Some(first) = run_of(&known, &wanted[from..from + n]) {
+                return Some((at(first, n), Located::Partial));
+            }
+        }
+    }
+    whole.map(|lines| (lines, Located::Hunk))
+}
+
+/// A line without the mark of a diff.
+fn unmarked(line: &str) -> &str {
+    line.strip_prefix(['+', '-', ' ']).unwrap_or(line)
+}
+
+/// Where some lines stand in a row first.
+fn run_of(known: &[String], wanted: &[String]) -> Option<usize> {
+    if wanted.is_empty() || wanted.iter().all(String::is_empty) {
+        return None;
+    }
+    known.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// Takes so many bytes from the end of a text, or a few more where a letter would be cut.
+fn shorten(text: &mut String, by: usize) {
+    let keep = text.len().saturating_sub(by);
+    let keep = (0..=keep).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(keep);
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// There is an answer.
+    Ok,
+    /// There is one, and something of what was to be shown did not fit.
+    Cut,
+    /// There is none that can be read.
+    Error,
+}
+
+/// The answer to one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The hunk that was shown.
+    pub hunk: String,
+    /// Who answered.
+    pub backend: String,
+    /// The hash of the prompt.
+    pub prompt_sha256: String,
+    /// What became of it.
+    pub status: Status,
+    /// How many comments it has.
+    pub n_comments: usize,
+    /// The answer as it came.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Tokens read, if the backend says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens written, if the backend says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+}
+
+/// How reviews are asked for.
+#[derive(Debug)]
+pub struct Reviewer<'a> {
+    /// What answers.
+    pub recorder: &'a Recorder,
+    /// The prompts.
+    pub prompts: &'a Prompts,
+    /// How much chance answers have.
+    pub temperature: f64,
+    /// What chance follows from.
+    pub seed: u64,
+    /// Most bytes of a prompt: what does not fit is cut from the contexts first, then from the description, never from the hunk.
+    pub max_bytes: usize,
+}
+
+impl Reviewer<'_> {
+    /// The review of one hunk.
+    pub fn review(&self, pr: &PullRequest, hunk: &Hunk, contexts: &str) -> (Answer, Vec<Prediction>) {
+        let template = self.prompts.step(if contexts.is_empty() { "review" } else { "review-context" });
+        let (mut contexts, mut description) = (contexts.to_owned(), pr.description.clone());
+        let fill = |description: &str, contexts: &str| {
+            let title = pr.title.as_str();
+            template.fill(&[
+                ("title", title),
+                ("description", description),
+                ("hunk", &hunk.text),
+                ("contexts", contexts),
+            ])
+        };
+        let over = |content: &str| content.len().saturating_sub(self.max_bytes);
+        let mut content = fill(&description, &contexts);
+        let is_cut = over(&content) > 0;
+        shorten(&mut contexts, over(&content));
+        content = fill(&description, &contexts);
+        shorten(&mut description, over(&content));
+        content = fill(&description, &contexts);
+        let request = Request {
+            temperature: self.temperature,
+            seed: self.seed,
+            ..Request::of_user(content, template.max_output)
+        };
+        let mut answer = Answer {
+            hunk: hunk.hunk.clone(),
+            backend: self.recorder.name().to_owned(),
+            prompt_sha256: template.sha256(),
+            status: if is_cut { Status::Cut } else { Status::Ok },
+            n_comments: 0,
+            text: String::new(),
+            error: None,
+            tokens_in: None,
+            tokens_out: None,
+        };
+        let read = |reply: &veridiff_judge::backend::Reply| match reply.finish {
+            Finish::Length => Err("the answer was cut off".to_owned()),
+            _ => notes(&reply.content),
+        };
+        match ask(self.recorder, &request, read) {
+            Err(failure) => {
+                (answer.status, answer.error) = (Status::Error, Some(failure.to_string()));
+                (answer, Vec::new())
+            }
+            Ok((notes, reply)) => {
+                answer.text = reply.content;
+                answer.tokens_in = reply.usage.map(|usage| usage.input);
+                answer.tokens_out = reply.usage.map(|usage| usage.output);
+                answer.n_comments = notes.len();
+                let predictions = notes.iter().enumerate().map(|(i, note)| self.prediction(hunk, note, i)).collect();
+                (answer, predictions)
+            }
+        }
+    }
+
+    fn prediction(&self, hunk: &Hunk, note: &Note, i: usize) -> Prediction {
+        let lines = locate(hunk, note.side, &note.snippet).map(|(lines, _)| lines);
+        Prediction {
+            id: format!("{}/{i}", hunk.hunk),
+            pr: hunk.pr.clone(),
+            path: hunk.path_on(note.side).to_owned(),
+            side: note.side,
+            lines,
+            text: note.text.clone(),
+            generator: self.recorder.name().to_owned(),
+            place: i,
+            reversed: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hunk() -> Hunk {
+        Hunk {
+            hunk: "o/n#1:a.py:10".into(),
+            pr: "o/n#1".into(),
+            path: "a.py".into(),
+            old_path: "old.py".into(),
+            old_start: 20,
+            old_len: 4,
+            new_start: 10,
+            new_len: 5,
+            text: "@@ -20,4 +10,5 @@ def f():\n     a = 1\n-    b = 2\n+    b = 3\n+    c = open(p)\n     d = 4\n     e = 5".into(),
+            diff: String::new(),
+        }
+    }
+
+    #[test]
+    fn comments_stand_where_their_lines_are() {
+        let right = |snippet: &str| locate(&hunk(), Side::Right, snippet).unwrap();
+        assert_eq!(right("+    c = open(p)"), ((12, 12), Located::Exact));
+        assert_eq!(right("    b = 3\n    c = open(p)"), ((11, 12), Located::Exact));
+        assert_eq!(right("c=open(p)"), ((12, 12), Located::Whitespace));
+        assert_eq!(right("+ b = 3\n+ c = open(p)\n+ zzz"), ((11, 12), Located::Partial));
+        assert_eq!(right("something else"), ((10, 14), Located::Hunk));
+        assert_eq!(right(""), ((10, 14), Located::Hunk));
+        let left = |snippet: &str| locate(&hunk(), Side::Left, snippet).unwrap();
+        assert_eq!(left("-    b = 2"), ((21, 21), Located::Exact));
+        assert_eq!(left("     d = 4"), ((22, 22), Located::Exact));
+        let added = Hunk { old_len: 0, ..hunk() };
+        assert_eq!(locate(&added, Side::Left, "zzz"), None);
+    }
+
+    #[test]
+    fn answers_are_comments_or_an_end_or_an_error() {
+        let one = "<diff>\n+    c = open(p)\n</diff>\n<side>RIGHT</side>\n<note>\nClose it.\n</note>\n<notesplit />";
+        let note = Note { snippet: "+    c = open(p)".into(), side: Side::Right, text: "Close it.".into() };
+        for answer in [
+            one.to_owned(),
+            format!("{one}\n<end />"),
+            format!("```xml\n{one}\n<END/>\n```"),
+            format!(
+                "<think>maybe <note>x</note></think>\n{}\n<end />",
+                one.to_uppercase().replace("CLOSE IT.", "Close it.").replace("C = OPEN(P)", "c = open(p)")
+            ),
+            format!("{one}<diff></diff><note> </note><notesplit /><end /><note>behind the end</note>"),
+        ] {
+            assert_eq!(notes(&answer).unwrap(), std::slice::from_ref(&note), "{answer}");
+        }
+        assert_eq!(notes("<end />").unwrap(), []);
+        assert_eq!(notes(&format!("{one}{one}<end />")).unwrap().len(), 2);
+        let old = notes("<diff>-b</diff><side>left</side><note>n</note>").unwrap();
+        assert_eq!((old[0].side, &*old[0].snippet), (Side::Left, "-b"));
+        for bad in ["", "It looks good.", "<think>hmm <end />", "<note>never closed", "<note></note>"] {
+            assert!(notes(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_is_too_strange(parts in proptest::collection::vec(prop_oneof![
+            Just("<note>"), Just("</note>"), Just("<diff>"), Just("</DIFF>"), Just("<side>left</side>"), Just("<notesplit />"), Just("<notesplit"),
+            Just("<end />"), Just("<think>"), Just("</think>"), Just("a\u{130}b"), Just("\n"), Just("+x"), Just("é")], 0..24)) {
+            let answer = parts.concat();
+            for note in notes(&answer).unwrap_or_default() {
+                let _ = locate(&hunk(), note.side, &note.snippet);
+            }
+        }
+    }
+}

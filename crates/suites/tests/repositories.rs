@@ -1,0 +1,311 @@
+//! Pull requests with their repositories, made in the test: changes as git has them, comments in their places, reviews of every hunk.
+
+mod common;
+#[path = "../../git/tests/support/mod.rs"]
+mod support;
+
+use std::{collections::BTreeMap, path::Path};
+
+use common::{Fake, recorder};
+use support::{Fixture, git_in};
+use veridiff_suites::aacr::{
+    changes::{Anchor, Change, change_of, place},
+    dataset::{Comment, Dataset, PullRequest, Side},
+    decide::prompts,
+    prepare::{Settings, prepare},
+    retrieve::{Index, chunks_of, named_in, shown},
+    review::{Reviewer, Status},
+};
+
+fn lines(n: usize) -> String {
+    (1..=n).map(|i| format!("line {i}\n")).collect()
+}
+
+fn pr(source: &str, target: &str) -> PullRequest {
+    PullRequest {
+        pr: "o/n#7".into(),
+        repo: "o/n".into(),
+        language: "Python".into(),
+        source: source.into(),
+        target: target.into(),
+        ..PullRequest::default()
+    }
+}
+
+fn comment(path: &str, side: Side, from_line: u64, to_line: u64) -> Comment {
+    Comment {
+        id: format!("o/n#7:{path}:{}:{from_line}", side.name()),
+        pr: "o/n#7".into(),
+        valid: true,
+        text: "Something is wrong here.".into(),
+        path: path.into(),
+        side,
+        from_line,
+        to_line,
+        category: "Code Defect".into(),
+        context: "Diff Level".into(),
+        source_model: String::new(),
+        duplicate_of: None,
+        conflict: false,
+        reversed: false,
+    }
+}
+
+/// A history that parts: the change on one side, other work on the other.
+struct Parted {
+    fixture: Fixture,
+    fork: String,
+    source: String,
+    target: String,
+}
+
+fn parted() -> Parted {
+    let fixture = Fixture::new();
+    fixture
+        .write("a.py", lines(60))
+        .write("old.py", lines(12))
+        .write("gone.py", "x = 1\ny = 2\n")
+        .write("bin", b"\0\x01");
+    fixture.write("crlf.py", "a\r\nb\r\nc").write("mode.sh", "echo\n").write("latin.py", b"caf\xe9 = 1\n");
+    let fork = fixture.commit("the beginning");
+    fixture.git(&["switch", "--quiet", "--create", "side"]);
+    let changed = lines(60).replace("line 10\n", "LINE 10\n").replace("line 40\n", "LINE 40\nmore\n");
+    fixture.git(&["mv", "old.py", "new.py"]);
+    fixture.write("a.py", changed).write("new.py", lines(12).replace("line 6\n", "LINE 6\n")).remove("gone.py");
+    fixture.write("bin", b"\0\x02").write("crlf.py", "a\r\nB\r\nc\r\n").write("latin.py", b"caf\xe9 = 2\n");
+    fixture.git(&["update-index", "--chmod=+x", "mode.sh"]);
+    std::os::unix::fs::symlink("a.py", fixture.folder.path().join("link.py")).unwrap();
+    let target = fixture.commit("Change line 10\n\nand more");
+    fixture.git(&["switch", "--quiet", "main"]);
+    fixture.write("a.py", "something else\n");
+    let source = fixture.commit("the base moves on");
+    Parted { fixture, fork, source, target }
+}
+
+#[test]
+fn a_change_runs_from_where_the_histories_part() {
+    let Parted { fixture, fork, source, target } = parted();
+    let (preparation, change) = change_of(&fixture.repository(), &pr(&source, &target), false);
+    assert_eq!(
+        (&*preparation.status, &*preparation.base, &*preparation.base_method),
+        ("prepared", &*fork, "merge-base")
+    );
+    let git =
+        git_in(fixture.folder.path(), &["diff", "--no-color", "-U3", "-M", &format!("{source}...{target}")], 0).stdout;
+    let git = String::from_utf8_lossy(&git).into_owned();
+    let bodies: Vec<&str> = git.match_indices("\n@@ ").map(|(at, _)| &git[at + 1..]).collect();
+    assert_eq!(bodies.len(), change.hunks.len());
+    for (hunk, body) in change.hunks.iter().zip(bodies) {
+        assert!(body.starts_with(&hunk.text), "{}", hunk.hunk);
+    }
+    assert_eq!(change.changed_lines, preparation.changed_lines);
+    let place_of = |path: &str, side, from, to| place(&change, &comment(path, side, from, to));
+    for (path, side, from, to, anchor, touches) in [
+        ("a.py", Side::Right, 10, 11, Anchor::Contained, true),
+        ("a.py", Side::Right, 8, 8, Anchor::Contained, false),
+        ("a.py", Side::Right, 5, 8, Anchor::Overlaps, false),
+        ("a.py", Side::Right, 10, 41, Anchor::Spans, true),
+        ("a.py", Side::Right, 16, 17, Anchor::Near(3), false),
+        ("a.py", Side::Right, 25, 26, Anchor::Outside, false),
+        ("a.py", Side::Right, 41, 41, Anchor::Contained, true),
+        ("new.py", Side::Right, 6, 6, Anchor::Contained, true),
+        ("old.py", Side::Left, 6, 6, Anchor::Contained, true),
+        ("gone.py", Side::Left, 2, 2, Anchor::Contained, true),
+        ("bin", Side::Right, 1, 1, Anchor::Binary, false),
+        ("mode.sh", Side::Right, 1, 1, Anchor::NoHunk, false),
+        ("none.py", Side::Right, 1, 1, Anchor::NoPath, false),
+    ] {
+        let place = place_of(path, side, from, to);
+        assert_eq!((place.anchor, place.touches_change), (anchor, touches), "{path} {from} to {to}");
+    }
+    assert_eq!(place_of("a.py", Side::Right, 10, 41).hunks.len(), 2);
+}
+
+#[test]
+fn commits_that_are_gone_are_replaced_only_where_asked() {
+    let Parted { fixture, fork, source, target } = parted();
+    let gone = "0".repeat(40);
+    let repository = fixture.repository();
+    let (preparation, _) = change_of(&repository, &pr(&source, &gone), false);
+    assert!(preparation.reason.unwrap().contains("under review"));
+    fixture.git(&["update-ref", "refs/pull/7/head", &target]);
+    let (preparation, change) = change_of(&repository, &pr(&source, &gone), true);
+    assert_eq!((&*preparation.status, &*preparation.head_used), ("prepared", "pr-head"));
+    // the other commit is gone: the fork from the default branch is taken if the change has as many lines as are recorded
+    let recorded = PullRequest { recorded_changed_lines: change.changed_lines, ..pr(&gone, &target) };
+    let (preparation, _) = change_of(&repository, &recorded, true);
+    assert_eq!((&*preparation.base, &*preparation.base_method), (&*fork, "fork-verified"));
+    let (preparation, _) = change_of(&repository, &PullRequest { recorded_changed_lines: 1, ..recorded.clone() }, true);
+    assert!(preparation.reason.unwrap().contains("1 are recorded"));
+    let (preparation, _) = change_of(&repository, &recorded, false);
+    assert_eq!(preparation.status, "unavailable");
+}
+
+fn prepared(parted: &Parted) -> (tempfile::TempDir, Dataset) {
+    let repos = tempfile::tempdir().unwrap();
+    std::fs::create_dir(repos.path().join("o")).unwrap();
+    git_in(
+        repos.path(),
+        &["clone", "--quiet", "--bare", &parted.fixture.folder.path().display().to_string(), "o/n.git"],
+        0,
+    );
+    let rejected =
+        Comment { valid: false, id: "r".into(), source_model: "M".into(), ..comment("a.py", Side::Right, 10, 10) };
+    let comments = vec![comment("a.py", Side::Right, 10, 10), rejected, comment("none.py", Side::Right, 1, 1)];
+    let unavailable =
+        PullRequest { pr: "o/other#1".into(), repo: "o/other".into(), ..pr(&parted.source, &parted.target) };
+    (repos, Dataset { prs: vec![pr(&parted.source, &parted.target), unavailable], comments, ..Dataset::default() })
+}
+
+fn settings() -> Settings {
+    Settings { pattern: "{owner}/{name}.git".into(), fallback: false, concurrency: 2 }
+}
+
+#[test]
+fn samples_are_those_that_every_verb_reads() {
+    let parted = parted();
+    let (repos, dataset) = prepared(&parted);
+    let found = prepare(&dataset, repos.path(), &BTreeMap::new(), &settings());
+    assert_eq!(found.prs.iter().map(|(_, p)| p.status.as_str()).collect::<Vec<_>>(), ["prepared", "unavailable"]);
+    assert!(found.prs[1].1.reason.as_deref().unwrap().contains("other.git"));
+    assert_eq!((&*found.prs[0].0.title, &*found.prs[0].1.title_source), ("Change line 10", "commits"));
+    assert_eq!((found.places.len(), found.samples.len()), (3, 2));
+    let text: String = found.samples.iter().map(|sample| format!("{sample}\n")).collect();
+    let samples: Vec<_> = veridiff_text::sample::read(text.as_bytes()).map(Result::unwrap).collect();
+    assert_eq!(samples.iter().map(|sample| sample.label).collect::<Vec<_>>(), [Some(false), Some(true)]);
+    assert_eq!(samples[1].generator.as_deref(), Some("M"));
+    for sample in &samples {
+        let diff = veridiff_text::diff::Diff::parse(&sample.diff).unwrap();
+        assert_eq!((diff.files(), sample.group.as_str()), (&["a.py".to_owned()][..], "o/n#7"));
+    }
+    let given = BTreeMap::from([("o/n#7".to_owned(), ("A title".to_owned(), "Why.".to_owned()))]);
+    let found = prepare(&dataset, repos.path(), &given, &settings());
+    assert_eq!((&*found.prs[0].0.description, &*found.prs[0].1.title_source), ("Why.", "given"));
+}
+
+#[test]
+fn every_hunk_is_reviewed_and_failures_are_no_silence() {
+    let parted = parted();
+    let (repos, dataset) = prepared(&parted);
+    let found = prepare(&dataset, repos.path(), &BTreeMap::new(), &settings());
+    let answer = |prompt: &str, _: u32| match () {
+        () if prompt.contains("+LINE 10") => Some(
+            "<diff>\n+LINE 10\n</diff>\n<side>right</side>\n<note>Shouting.</note>\n<notesplit />\n<end />".to_owned(),
+        ),
+        () if prompt.contains("+LINE 40") => Some("It is all fine.".to_owned()),
+        () if prompt.contains("gone.py") || prompt.contains("-x = 1") => {
+            Some("<diff>\n-y = 2\n</diff>\n<side>left</side>\n<note>It was used.</note>\n<end />".to_owned())
+        }
+        () if prompt.contains("+LINE 6") => None,
+        () => Some("<end />".to_owned()),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let replies = folder.path().join("replies.jsonl");
+    let prompts = prompts();
+    let review = |replies: &Path| {
+        let fake = Fake::new(answer);
+        let n_asked = fake.n_asked.clone();
+        let recorder = recorder(fake, Some(replies));
+        let reviewer =
+            Reviewer { recorder: &recorder, prompts: &prompts, temperature: 0.0, seed: 0, max_bytes: 50_000 };
+        let all: Vec<_> = found.hunks.iter().map(|hunk| reviewer.review(&found.prs[0].0, hunk, "")).collect();
+        (all, n_asked.load(std::sync::atomic::Ordering::SeqCst))
+    };
+    let (all, n_asked) = review(&replies);
+    let of = |name: &str| all.iter().find(|(answer, _)| answer.hunk.contains(name)).unwrap();
+    let (answer, written) = of("a.py:7");
+    assert_eq!((answer.status, answer.n_comments, written[0].lines), (Status::Ok, 1, Some((10, 10))));
+    let (answer, written) = of("a.py:37");
+    assert_eq!((answer.status, written.len()), (Status::Error, 0), "an answer without a mark is none");
+    let (_, written) = of("gone.py");
+    assert_eq!((written[0].side, written[0].lines, &*written[0].path), (Side::Left, Some((2, 2)), "gone.py"));
+    assert_eq!(of("new.py").0.status, Status::Error);
+    // what is answered is not asked again; what could not be read is, and so is what failed
+    let (again, n_again) = review(&replies);
+    assert_eq!(
+        again.iter().map(|(answer, _)| answer.status).collect::<Vec<_>>(),
+        all.iter().map(|(answer, _)| answer.status).collect::<Vec<_>>()
+    );
+    assert!(n_again < n_asked && n_again == 3 + 1, "{n_again} after {n_asked}");
+    // what does not fit is cut from the description, never from the hunk
+    let recorder = recorder(Fake::new(|prompt, _| prompt.contains("+LINE 10").then(|| "<end />".to_owned())), None);
+    let reviewer = Reviewer { recorder: &recorder, prompts: &prompts, temperature: 0.0, seed: 0, max_bytes: 1500 };
+    let long = PullRequest { description: "é".repeat(5000), ..found.prs[0].0.clone() };
+    let (answer, _) = reviewer.review(&long, &found.hunks[0], &"context ".repeat(500));
+    assert_eq!(answer.status, Status::Cut, "{answer:?}");
+}
+
+#[test]
+fn other_code_is_found_by_the_names_of_a_hunk() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "config.py",
+        "def parse_json_config(path):\n    with open(path) as file:\n        return json.load(file)['settings']\n",
+    );
+    fixture.write(
+        "window.py",
+        "def draw_window(width, height):\n    canvas = make_canvas(width, height)\n    return canvas.show()\n",
+    );
+    fixture
+        .write("vendor/copy.py", "def parse_json_config(path):\n    return the_same_thing_in_a_foreign_folder(path)\n")
+        .write("main.py", "run()\n");
+    fixture
+        .write("big.json", "x".repeat(2 << 20))
+        .write("yarn.lock", "parse_json_config everywhere in this file, many times over and over\n");
+    let base = fixture.commit("one");
+    fixture.write("main.py", "run()\nsettings = parseJsonConfig('a')\n");
+    let head = fixture.commit("two");
+    let repository = fixture.repository();
+    let diff = repository.diff_between(&base, &head).unwrap();
+    let change = Change::parse("o/n#7", &String::from_utf8_lossy(&diff)).unwrap();
+    let settings = veridiff_suites::aacr::retrieve::Settings::default();
+    let chunks = chunks_of(&repository.snapshot(&head).unwrap(), &settings).unwrap();
+    assert_eq!(chunks.iter().map(|chunk| chunk.path.as_str()).collect::<Vec<_>>(), ["config.py", "window.py"]);
+    let contexts = Index::new(chunks).contexts(&change.hunks[0], &settings);
+    assert_eq!(contexts.iter().map(|context| context.path.as_str()).collect::<Vec<_>>(), ["config.py"]);
+    assert!(shown(&contexts)["o/n#7:main.py:1"].starts_with("config.py, lines 1 to 3:\n"));
+    assert_eq!(named_in("parse_json_config may fail", &change.hunks[0].text, &contexts[0].text), (1, 1));
+}
+
+/// On histories that are on this machine: `VERIDIFF_HISTORIES` names folders with `:` between them.
+#[test]
+fn hunks_of_public_histories_are_gits() {
+    let Some(folders) = std::env::var_os("VERIDIFF_HISTORIES") else { return };
+    let (mut n_files, mut n_same, mut n_pairs) = (0usize, 0usize, 0usize);
+    for folder in std::env::split_paths(&folders) {
+        let repository = veridiff_git::Repository::discover(&folder).unwrap();
+        let ids = repository.history("HEAD").unwrap();
+        for start in [0, 40, 90, 200, 400] {
+            let (Some(target), Some(source)) = (ids.get(start), ids.get(start + 5)) else { continue };
+            let Ok(Some(base)) = repository.merge_base(source, target) else { continue };
+            let Ok(ours) = repository.diff_between(&base, target) else { continue };
+            let git = git_in(
+                &folder,
+                &["diff", "--no-color", "--no-ext-diff", "--no-textconv", "-U3", "-M", &base, target],
+                0,
+            )
+            .stdout;
+            let asked = git_in(&folder, &["merge-base", source, target], 0).stdout;
+            assert_eq!(String::from_utf8_lossy(&asked).trim(), base, "{}", folder.display());
+            n_pairs += 1;
+            let files = |diff: &[u8]| -> Vec<String> {
+                let text = String::from_utf8_lossy(diff).into_owned();
+                format!("\n{text}").split("\ndiff --git ").skip(1).map(str::to_owned).collect()
+            };
+            let (ours, git) = (files(&ours), files(&git));
+            n_files += git.len();
+            for file in &git {
+                match ours.contains(file) {
+                    true => n_same += 1,
+                    false => eprintln!(
+                        "{}: {base} to {target}: {}",
+                        folder.display(),
+                        file.lines().next().unwrap_or_default()
+                    ),
+                }
+            }
+        }
+    }
+    eprintln!("{n_same} of {n_files} files of {n_pairs} changes are as git has them");
+    assert!(n_same as f64 >= 0.995 * n_files as f64);
+}

@@ -1,0 +1,101 @@
+//! `veridiff bench aacr generate`.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::{args::backend::BackendArgs, progress, terminal::note, verbs::Exit};
+use veridiff_suites::{
+    aacr::{
+        changes::Hunk,
+        dataset::Dataset,
+        decide::prompts,
+        predictions::Prediction,
+        retrieve::{Context, shown},
+        review::{Answer, Reviewer, Status},
+    },
+    ask::side_by_side,
+    lines,
+};
+
+/// Arguments of `veridiff bench aacr generate`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The folder of the run, in which `prepare` was
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    #[command(flatten)]
+    backend: BackendArgs,
+    /// Show the pieces of other code that `retrieve` found
+    #[arg(long)]
+    contexts: bool,
+    /// How much chance answers have; the published figures are of 0.7
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    temperature: f64,
+    /// What chance follows from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Most bytes of a prompt: what does not fit is cut from the pieces first, then from the description, never from the hunk
+    #[arg(long, value_name = "BYTES", default_value_t = 96_000)]
+    max_prompt: usize,
+    /// Review the first N hunks only
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The comments [default: predictions of the backend's name in RUN]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the step.
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let dataset = Dataset::read(&args.run)?;
+    let at = |name: &str| args.run.join(name);
+    let mut hunks: Vec<Hunk> = lines::read(&at("hunks.jsonl"))?;
+    hunks.truncate(args.limit.unwrap_or(usize::MAX));
+    let contexts = match args.contexts {
+        true => shown(&lines::read::<Context>(&at("contexts.jsonl"))?),
+        false => BTreeMap::new(),
+    };
+    let prompts = args.backend.prompts(prompts())?;
+    let opened = args.backend.open(&at("generate"))?;
+    let reviewer = Reviewer {
+        recorder: &opened.recorder,
+        prompts: &prompts,
+        temperature: args.temperature,
+        seed: args.seed,
+        max_bytes: args.max_prompt,
+    };
+    let places = dataset.places();
+    let bar = progress::work(hunks.len(), "hunks");
+    let one = |i: usize| {
+        let hunk = &hunks[i];
+        let pr = places.get(hunk.pr.as_str()).map(|place| dataset.prs[*place].clone()).unwrap_or_default();
+        let reviewed = reviewer.review(&pr, hunk, contexts.get(&hunk.hunk).map_or("", String::as_str));
+        bar.inc(1);
+        reviewed
+    };
+    let (answers, written): (Vec<Answer>, Vec<Vec<Prediction>>) =
+        side_by_side(hunks.len(), opened.concurrency, one).into_iter().unzip();
+    drop(bar);
+    let rows = written.iter().flatten().map(|prediction| {
+        let (from, to) = prediction.lines.unwrap_or_default();
+        serde_json::json!({
+            "id": prediction.id, "pr": prediction.pr, "path": prediction.path, "side": prediction.side, "from_line": from, "to_line": to,
+            "text": prediction.text, "generator": prediction.generator,
+        })
+    });
+    let output = args.output.clone().unwrap_or_else(|| at(&format!("{}.jsonl", opened.recorder.name())));
+    lines::write(&output, rows)?;
+    lines::write(&at("answers.jsonl"), &answers)?;
+    let n = |status: Status| answers.iter().filter(|answer| answer.status == status).count();
+    for answer in answers.iter().filter(|answer| answer.status == Status::Error).take(3) {
+        note(&format!("{}: {}", answer.hunk, answer.error.as_deref().unwrap_or_default()));
+    }
+    note(&format!(
+        "{} comments on {} hunks in {}; {} answers were cut short of what could be shown, {} failed",
+        written.iter().map(Vec::len).sum::<usize>(),
+        hunks.len(),
+        output.display(),
+        n(Status::Cut),
+        n(Status::Error)
+    ));
+    Ok(if n(Status::Error) > 0 { Exit::SomeRowsFailed } else { Exit::Done })
+}

@@ -1,0 +1,174 @@
+//! `veridiff bench aacr match`.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+
+use crate::{
+    args::backend::{Opened, open},
+    terminal::{UsageError, note, print},
+    verbs::Exit,
+};
+use veridiff_report::TableFormat;
+use veridiff_suites::{
+    SuiteError,
+    aacr::{
+        counts,
+        dataset::Dataset,
+        decide::{Decider, Exact, Judge, prompts},
+        matching::pairs,
+        predictions::{self, Prediction},
+    },
+    lines,
+};
+
+/// Arguments of `veridiff bench aacr match`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The folder of the run, which is made if there is none
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// The references: the benchmark's folder, or a file of one's own [default: those that `prepare` put into RUN]
+    #[arg(long, value_name = "FOLDER|FILE")]
+    references: Option<PathBuf>,
+    /// What a generator wrote: JSON lines, or a folder of tag files; once for each generator
+    #[arg(long, value_name = "FILE|FOLDER", required_unless_present = "counts")]
+    predictions: Vec<PathBuf>,
+    /// How it is decided whether two comments say the same: exact, or judge:SPEC with a backend; several give several columns
+    #[arg(long, value_name = "DECIDER", default_values = ["exact"])]
+    meaning: Vec<String>,
+    /// Ask a judge so often; the majority decides, and every second time the comments change places
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    votes: u32,
+    /// How much chance a judge's answers have
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    temperature: f64,
+    /// Do not show a judge the part of the change that the reference is on
+    #[arg(long)]
+    no_hunk: bool,
+    /// How many lines a pair may be apart at most
+    #[arg(long, value_name = "LINES", default_value_t = 1)]
+    gap: u64,
+    /// Pair comments of either side of the change
+    #[arg(long)]
+    either_side: bool,
+    /// Prompts in the place of the program's own, a table a step
+    #[arg(long, value_name = "FILE")]
+    prompts: Option<PathBuf>,
+    /// Most requests to a judge that are open at once
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// Only print what the references are
+    #[arg(long)]
+    counts: bool,
+}
+
+/// Runs the step.
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let references = args.references.as_deref().unwrap_or(&args.run);
+    let dataset = Dataset::read(references)?;
+    if args.counts {
+        print(&counts::book(&dataset, &counts::counts(&dataset)).page(TableFormat::Text))?;
+        return Ok(Exit::Done);
+    }
+    std::fs::create_dir_all(&args.run).map_err(|source| SuiteError::Write { path: args.run.clone(), source })?;
+    let mut written: Vec<Prediction> = Vec::new();
+    let mut faults = BTreeMap::new();
+    for path in &args.predictions {
+        let (mut found, fault) = predictions::read(path, &dataset)?;
+        fault.notes().iter().for_each(|line| note(&format!("{}: {line}", path.display())));
+        if let Some(other) = found.iter().find(|p| written.iter().any(|other| other.generator == p.generator)) {
+            let problem = format!("two files have comments of the generator `{}`", other.generator);
+            return Err(UsageError::error(
+                problem,
+                "generators are called after their file, unless its lines name one: rename one",
+            ));
+        }
+        faults.insert(path.display().to_string(), fault);
+        written.append(&mut found);
+    }
+    let prompts = args.prompts.as_deref().map_or(Ok(prompts()), |path| prompts().with_file(path))?;
+    let hunks = if args.no_hunk { BTreeMap::new() } else { hunks(&args.run)? };
+    let opened = args.open()?;
+    let judges: Vec<Judge<'_>> = opened
+        .iter()
+        .map(|opened| Judge {
+            recorder: &opened.recorder,
+            prompts: &prompts,
+            votes: args.votes,
+            temperature: args.temperature,
+            hunks: &hunks,
+        })
+        .collect();
+    let mut deciders: Vec<&dyn Decider> = judges.iter().map(|judge| judge as &dyn Decider).collect();
+    if args.meaning.iter().any(|name| name == "exact") {
+        deciders.push(&Exact);
+    }
+    let concurrency = opened.iter().map(|opened| opened.concurrency).max().unwrap_or(1);
+    let pairs = pairs(&dataset, &written, args.gap, args.either_side, &deciders, concurrency);
+    let at = |name: &str| args.run.join(name);
+    if args.references.is_some() {
+        lines::write(&at("prs.jsonl"), &dataset.prs)?;
+        lines::write(&at("comments.jsonl"), &dataset.comments)?;
+    }
+    lines::write(&at("predictions.jsonl"), &written)?;
+    lines::write(&at("pairs.jsonl"), &pairs)?;
+    let names: Vec<String> = deciders.iter().map(|decider| decider.name()).collect();
+    let manifest = json!({
+        "schema": 1, "program": env!("CARGO_PKG_VERSION"), "dataset": dataset.files, "normalised": dataset.normalised,
+        "predictions": faults, "deciders": names, "gap": args.gap, "either_side": args.either_side, "votes": args.votes,
+        "temperature": args.temperature, "hunk": !args.no_hunk && !hunks.is_empty(), "prompts": prompts.hashes(),
+    });
+    lines::write_value(&at("match.json"), &manifest)?;
+    let failed = pairs.iter().flat_map(|pair| pair.meaning.values()).filter(|meaning| meaning.error.is_some()).count();
+    note(&format!(
+        "{} comments of {} generators beside {} references: {} pairs at most {} lines apart, judged by {}; {failed} failed",
+        written.len(),
+        args.predictions.len(),
+        dataset.comments.len(),
+        pairs.len(),
+        args.gap,
+        names.join(", ")
+    ));
+    Ok(if failed > 0 { Exit::SomeRowsFailed } else { Exit::Done })
+}
+
+impl Args {
+    /// The judges that are named, each with a file of replies of its own in the folder of the run.
+    fn open(&self) -> anyhow::Result<Vec<Opened>> {
+        let mut opened = Vec::new();
+        for (i, name) in self.meaning.iter().enumerate() {
+            match name.split_once(':') {
+                Some(("judge", spec)) => {
+                    opened.push(open(spec, self.concurrency, &self.run.join(format!("judge{i}.replies.jsonl")))?);
+                }
+                _ if name == "exact" => {}
+                _ => {
+                    let problem = format!("`--meaning {name}` is no decider");
+                    return Err(UsageError::error(
+                        problem,
+                        "exact, or judge:SPEC such as judge:openai:http://localhost:8080/v1#MODEL",
+                    ));
+                }
+            }
+        }
+        Ok(opened)
+    }
+}
+
+/// The part of the change that each reference is on, where the run was prepared.
+fn hunks(run: &Path) -> Result<BTreeMap<String, String>, SuiteError> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        comment: String,
+        text: String,
+    }
+    let path = run.join("anchors.jsonl");
+    match path.is_file() {
+        false => Ok(BTreeMap::new()),
+        true => Ok(lines::read::<Line>(&path)?.into_iter().map(|line| (line.comment, line.text)).collect()),
+    }
+}

@@ -1,0 +1,187 @@
+//! Two review bots beside what reviewers found, on two tiny repositories, as docs/aacr.md tells it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::{Value, json};
+
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(dir)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .output()
+        .expect("git is installed");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn run(&self, line: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_veridiff"))
+            .args(line.split_whitespace())
+            .current_dir(self.0.path())
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn ends(&self, line: &str, code: i32) -> (String, String) {
+        let output = self.run(line);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{line}\n{stdout}\n{stderr}");
+        (stdout, stderr)
+    }
+
+    fn rows(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A project with one change on a branch of its own: where it begins and where it ends.
+fn project(desk: &Desk, name: &str, before: &str, after: &str) -> [String; 2] {
+    let dir = desk.path(&format!("{name}.work"));
+    fs::create_dir(&dir).unwrap();
+    git(&dir, &["init", "--quiet", "--initial-branch=main"]);
+    let commit = |text: &str, message: &str| {
+        fs::write(dir.join("main.py"), text).unwrap();
+        git(&dir, &["add", "--all"]);
+        git(&dir, &["commit", "--quiet", "-m", message]);
+        git(&dir, &["rev-parse", "HEAD"])
+    };
+    let source = commit(before, "one");
+    git(&dir, &["switch", "--quiet", "--create", "change"]);
+    let target = commit(after, "Read the settings");
+    fs::create_dir_all(desk.path("repos/o")).unwrap();
+    git(desk.0.path(), &["clone", "--quiet", "--bare", &dir.display().to_string(), &format!("repos/o/{name}.git")]);
+    [source, target]
+}
+
+/// What the benchmark says of a pull request.
+fn entry(name: &str, [source, target]: &[String; 2], comments: Value) -> Value {
+    json!({
+        "change_line_count": 2, "project_main_language": "Python", "source_commit": source, "target_commit": target,
+        "githubPrUrl": format!("https://github.com/o/{name}/pull/1"), "comments": comments, "category": "Bug Fix",
+    })
+}
+
+fn comment(note: &str, line: u64, model: &str) -> Value {
+    json!({
+        "is_ai_comment": !model.is_empty(), "note": note, "path": "main.py", "side": "right", "source_model": model, "from_line": line,
+        "to_line": line, "category": "Code Defect", "context": "Diff Level",
+    })
+}
+
+fn desk() -> Desk {
+    let desk = Desk(tempfile::tempdir().unwrap());
+    let a = project(&desk, "a", "import json\n", "import json\nfile = open('a')\nsettings = json.load(file)\n");
+    let b = project(&desk, "b", "x = 1\n", "x = 1\nfor i in range(x):\n    print(i)\n");
+    let valid = json!([
+        entry("a", &a, json!([comment("The file is never closed.", 2, "")])),
+        entry("b", &b, json!([comment("Nothing is printed for 0.", 2, "M")]))
+    ]);
+    let rejected = json!([entry("b", &b, json!([comment("Use a logger.", 3, "M")]))]);
+    fs::create_dir(desk.path("data")).unwrap();
+    desk.write("data/positive_samples.json", &valid.to_string());
+    desk.write("data/negative_samples.json", &rejected.to_string());
+    desk
+}
+
+#[test]
+fn two_bots_are_compared_in_two_commands() {
+    let desk = Desk(tempfile::tempdir().unwrap());
+    let line = |pr: &str, line: u64, text: &str| {
+        format!("{}\n", json!({ "pr": pr, "path": "main.py", "from_line": line, "text": text }))
+    };
+    desk.write(
+        "found.jsonl",
+        &(line("o/a#1", 2, "The file is never closed.") + &line("o/b#1", 2, "Nothing is printed for 0.")),
+    );
+    desk.write("one.jsonl", &(line("o/a#1", 2, "The file is never closed.") + &line("o/b#1", 3, "Use a logger.")));
+    desk.write("two.jsonl", &line("o/b#1", 9, "Nothing is printed for 0."));
+    let (_, notes) =
+        desk.ends("bench aacr match run --references found.jsonl --predictions one.jsonl --predictions two.jsonl", 0);
+    assert!(notes.contains("3 comments of 2 generators beside 2 references"), "{notes}");
+    let (page, _) = desk.ends("bench aacr report run -o report --resamples 100", 0);
+    assert!(page.contains("one") && page.contains("two") && page.contains("Differences"), "{page}");
+    let metrics: Value = serde_json::from_str(&fs::read_to_string(desk.path("run/metrics.json")).unwrap()).unwrap();
+    let recall = |i: usize| metrics["runs"][i]["overall"]["recall"]["value"].as_f64().unwrap();
+    assert_eq!((recall(0), recall(2)), (0.5, 0.0));
+    for file in ["index.html", "bench.md", "bench.tex", "bench.csv", "bench.json", "tables/differences.csv"] {
+        assert!(desk.path("report").join(file).is_file(), "{file}");
+    }
+    let html = fs::read_to_string(desk.path("report/index.html")).unwrap();
+    assert!(html.contains("Content-Security-Policy") && !html.contains("<script"));
+}
+
+#[test]
+fn the_road_from_repositories_to_figures_is_whole() {
+    let desk = desk();
+    let (counts, notes) = desk.ends("bench aacr prepare run --references data --repos repos", 0);
+    assert!(
+        counts.contains("Code Defect")
+            && notes.contains("2 of 2 pull requests are prepared: 2 hunks, 3 comments placed, 3 samples"),
+        "{notes}"
+    );
+    let samples = desk.rows("run/samples.jsonl");
+    assert_eq!(samples.iter().map(|sample| sample["label"].as_i64()).collect::<Vec<_>>(), [Some(0), Some(0), Some(1)]);
+    // the verbs that read samples read these
+    desk.ends("score --input run/samples.jsonl --features grounding,form -o table.jsonl", 0);
+    desk.ends("bench aacr retrieve run --repos repos", 0);
+    let reply = "<diff>\n+file = open('a')\n</diff>\n<side>right</side>\n<note>The file is never closed.</note>\n<notesplit />\n<end />";
+    let script = [
+        json!({ "all": ["open('a')"], "replies": [reply] }),
+        json!({ "all": ["print(i)"], "replies": ["no tags at all"] }),
+    ];
+    desk.write("script.jsonl", &script.map(|rule| format!("{rule}\n")).concat());
+    let (_, notes) = desk.ends("bench aacr generate run --backend bot=scripted:script.jsonl", 3);
+    assert!(notes.contains("1 comments on 2 hunks") && notes.contains("1 failed"), "{notes}");
+    let judge = [json!({ "all": ["never closed"], "replies": ["Yes."] }), json!({ "replies": ["no"] })];
+    desk.write("judge.jsonl", &judge.map(|rule| format!("{rule}\n")).concat());
+    desk.ends(
+        "bench aacr match run --predictions run/bot.jsonl --meaning exact --meaning judge:scripted:judge.jsonl",
+        0,
+    );
+    let (page, _) = desk.ends("bench aacr report run --compat --own M --resamples 50", 0);
+    for part in ["judge:scripted", "upstream-v1", "Published in", "kappa"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let first = fs::read(desk.path("run/metrics.json")).unwrap();
+    desk.ends("bench aacr report run --compat --own M --resamples 50", 0);
+    assert_eq!(fs::read(desk.path("run/metrics.json")).unwrap(), first);
+    let matches = desk.rows("run/matches.jsonl");
+    assert!(matches.iter().all(|row| row["status"] == "valid"), "{matches:?}");
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let desk = desk();
+    for (line, says) in [
+        ("bench aacr report none", "none"),
+        ("bench aacr match run --references data --predictions none.jsonl", "none.jsonl"),
+        ("bench aacr match run --references data --predictions data/positive_samples.json", "line 1"),
+        ("bench aacr match run --references data --predictions data/positive_samples.json --meaning guess", "hint:"),
+        ("checklist report --checklists none --reviews none --verdicts none", "cannot read `none`"),
+    ] {
+        let (_, stderr) = desk.ends(line, 2);
+        assert!(stderr.contains(says), "{line}: {stderr}");
+    }
+    let (counts, _) = desk.ends("bench aacr match run --references data --counts", 0);
+    assert!(counts.contains("2 pull requests") || counts.contains("Python"), "{counts}");
+}
