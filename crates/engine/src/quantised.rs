@@ -104,11 +104,11 @@ impl Quantised {
             let [q, k, v] = ["q", "k", "v"].map(|of| at(&format!("self_attn.{of}_proj")));
             let head_norm = |of: &str| vector(&at(&format!("self_attn.{of}_norm.weight")), d);
             Ok(Layer {
-                attention_norm: vector(&*at("input_layernorm.weight"), h)?,
+                attention_norm: vector(&at("input_layernorm.weight"), h)?,
                 qkv: linear(&[(&*q, queries), (&*k, kv), (&*v, kv)], config.qkv_bias)?,
                 head_norms: if config.qk_norm { Some([head_norm("q")?, head_norm("k")?]) } else { None },
                 output: linear(&[(&*at("self_attn.o_proj"), h)], config.o_bias)?,
-                mlp_norm: vector(&*at("post_attention_layernorm.weight"), h)?,
+                mlp_norm: vector(&at("post_attention_layernorm.weight"), h)?,
                 gate_up: linear(&[(&*at("mlp.gate_proj"), f), (&*at("mlp.up_proj"), f)], config.mlp_bias)?,
                 down: linear(&[(&*at("mlp.down_proj"), h)], config.mlp_bias)?,
             })

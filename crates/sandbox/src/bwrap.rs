@@ -44,7 +44,7 @@ pub fn arguments(job: &Job, passwd: i32, group: i32, inner: &[String]) -> Vec<St
     for (fd, file) in [(passwd, "/etc/passwd"), (group, "/etc/group")] {
         add(&["--perms", "0644", "--file", &fd.to_string(), file]);
     }
-    let size = (4 * job.limits.file_mb << 20).to_string();
+    let size = ((4 * job.limits.file_mb) << 20).to_string();
     for folder in [BOX, "/tmp"] {
         add(&["--size", &size, "--tmpfs", folder]);
     }

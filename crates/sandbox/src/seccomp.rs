@@ -129,7 +129,7 @@ pub fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     refused.insert(libc::SYS_clone, of_clone);
     refused.insert(libc::SYS_socket, vec![when(0, Op::Ne, libc::AF_UNIX as u64)?]);
     // what types into a terminal as if a person had
-    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| when(1, Op::Eq, request as u64));
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| when(1, Op::Eq, request));
     refused.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
 
     Ok([
