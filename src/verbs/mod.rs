@@ -94,7 +94,7 @@ enum Command {
     Score(Box<score::Args>),
     /// Ask a language model how well changes support texts, and write its scores as a table
     Judge(Box<judge::Args>),
-    /// Have a language model write reviews or commit messages about changes, as samples to score
+    /// Have a language model write reviews or commit messages about changes, as samples
     Generate(Box<generate::Args>),
     /// Say whether the change supports a text, with the evidence: a gate for review bots and commit hooks
     Check(Box<check::Args>),
