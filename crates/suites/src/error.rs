@@ -31,9 +31,6 @@ pub enum SuiteError {
     /// Nothing is left to measure.
     #[error("there is nothing to measure: {why}")]
     Nothing { why: String },
-    /// A repository cannot be read.
-    #[error("cannot read the repository of {of}")]
-    Git { of: String, source: veridiff_git::GitError },
     /// The backend cannot be used.
     #[error(transparent)]
     Judge(#[from] JudgeError),
@@ -53,7 +50,6 @@ impl Hint for SuiteError {
                 Some("every line is one JSON object; docs/checklists.md and docs/aacr.md have the keys".into())
             }
             SuiteError::Form { hint, .. } | SuiteError::Mismatch { hint, .. } => Some(hint.clone()),
-            SuiteError::Git { source, .. } => source.hint(),
             SuiteError::Judge(error) => error.hint(),
             _ => None,
         }

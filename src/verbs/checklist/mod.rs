@@ -47,9 +47,9 @@ enum Step {
     /// Ask a judge what each review does with each item, and which of its claims the code bears out
     Score(Box<score::Args>),
     /// Print what generators cover, make up and leave alone, beside three that know nothing of the change
-    Report(report::Args),
+    Report(Box<report::Args>),
     /// Pay each review, and write the data that trainers read
-    Reward(reward::Args),
+    Reward(Box<reward::Args>),
 }
 
 /// Runs the verb.
@@ -58,8 +58,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Step::Build(args) => build::run(*args),
         Step::Pipeline(args) => pipeline::run(*args),
         Step::Score(args) => score::run(*args),
-        Step::Report(args) => report::run(args),
-        Step::Reward(args) => reward::run(args),
+        Step::Report(args) => report::run(*args),
+        Step::Reward(args) => reward::run(*args),
     }
 }
 

@@ -1,9 +1,6 @@
 //! What generators wrote: JSON lines, the tag files of the benchmark's own tools, and lines that name a pull request by its commit.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 use veridiff_text::choice::did_you_mean;
@@ -206,8 +203,8 @@ fn tag_files(folder: &Path, dataset: &Dataset) -> Result<Vec<Raw>, SuiteError> {
     Ok(raws)
 }
 
-fn text_of(path: &PathBuf) -> Result<String, SuiteError> {
-    let bytes = std::fs::read(path).map_err(|source| SuiteError::Read { path: path.clone(), source })?;
+fn text_of(path: &Path) -> Result<String, SuiteError> {
+    let bytes = std::fs::read(path).map_err(|source| SuiteError::Read { path: path.to_owned(), source })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -291,7 +291,7 @@ fn difference_table(report: &Report) -> NamedTable {
         let who = [format!("{} - {}", d.first, d.second), d.decider.clone(), d.gap.to_string()];
         grid.push(who.into_iter().chain(cells).collect());
     }
-    NamedTable::new("differences", grid, report.differences.iter().map(|difference| record(difference)).collect())
+    NamedTable::new("differences", grid, report.differences.iter().map(record).collect())
 }
 
 fn agreement_table(report: &Report) -> NamedTable {
@@ -302,7 +302,7 @@ fn agreement_table(report: &Report) -> NamedTable {
         let kappa = a.kappa.map_or_else(|| "-".to_owned(), |kappa| format!("{kappa:.3}"));
         grid.push([format!("{}, {}", a.first, a.second)].into_iter().chain(counts).chain([kappa]).collect());
     }
-    NamedTable::new("agreement", grid, report.agreement.iter().map(|agreement| record(agreement)).collect())
+    NamedTable::new("agreement", grid, report.agreement.iter().map(record).collect())
 }
 
 fn upstream_table(report: &Report) -> NamedTable {
@@ -357,5 +357,5 @@ fn paper_table() -> NamedTable {
         let names = [row.method.clone(), row.model.clone(), row.printed.clone().unwrap_or_default()];
         grid.push(names.into_iter().chain(figures.map(|figure| format!("{figure:.2}"))).collect());
     }
-    NamedTable::new("published", grid, rows.iter().map(|row| record(row)).collect())
+    NamedTable::new("published", grid, rows.iter().map(record).collect())
 }

@@ -109,7 +109,7 @@ fn main_table(report: &Report) -> NamedTable {
             with_interval(f.clc),
         ]);
     }
-    NamedTable::new("figures", grid, report.generators.iter().map(|figures| record(figures)).collect())
+    NamedTable::new("figures", grid, report.generators.iter().map(record).collect())
 }
 
 fn detail_table(report: &Report) -> NamedTable {
@@ -145,7 +145,7 @@ fn detail_table(report: &Report) -> NamedTable {
             f.n_missing.to_string(),
         ]);
     }
-    NamedTable::new("details", grid, report.generators.iter().map(|figures| record(figures)).collect())
+    NamedTable::new("details", grid, report.generators.iter().map(record).collect())
 }
 
 fn published_table(report: &Report, languages: &[&String]) -> NamedTable {
@@ -164,7 +164,7 @@ fn published_table(report: &Report, languages: &[&String]) -> NamedTable {
         let rest = [percent(f.clc.value), percent(f.clc_raw), percent(f.skill.get("clc").copied().flatten())];
         grid.push([f.generator.clone()].into_iter().chain(by).chain(rest).collect());
     }
-    NamedTable::new("published", grid, report.generators.iter().map(|figures| record(figures)).collect())
+    NamedTable::new("published", grid, report.generators.iter().map(record).collect())
 }
 
 fn likeness_table(report: &Report) -> NamedTable {
@@ -180,7 +180,7 @@ fn likeness_table(report: &Report) -> NamedTable {
             percent(f.rouge_l.buggy),
         ]);
     }
-    NamedTable::new("likeness", grid, report.generators.iter().map(|figures| record(figures)).collect())
+    NamedTable::new("likeness", grid, report.generators.iter().map(record).collect())
 }
 
 fn difference_table(differences: &[Difference]) -> NamedTable {
@@ -190,7 +190,7 @@ fn difference_table(differences: &[Difference]) -> NamedTable {
         let cells = ["coverage", "f1", "j", "reward", "clc"].map(|name| with_interval(d.by[name]));
         grid.push([format!("{} - {}", d.first, d.second), d.n.to_string()].into_iter().chain(cells).collect());
     }
-    NamedTable::new("differences", grid, differences.iter().map(|difference| record(difference)).collect())
+    NamedTable::new("differences", grid, differences.iter().map(record).collect())
 }
 
 fn legend(report: &Report) -> String {
