@@ -101,7 +101,7 @@ mod tests {
             about: "On three changes.".into(),
             tiles: vec![Tile { value: "0.50".into(), what: "share".into(), beside: "one half".into() }],
             findings: vec!["a is <half>.".into()],
-            tables: vec![NamedTable::new("figures", grid, vec![json!({ "who": "<b>a</b>", "share": 0.5 })])],
+            tables: vec![NamedTable::new("shares", grid, vec![json!({ "who": "<b>a</b>", "share": 0.5 })])],
             legend: "share: of all.\n".into(),
             notes: vec!["warning: few rows".into(), "one was left out".into()],
             record: json!({ "share": 0.5 }),
@@ -116,7 +116,7 @@ mod tests {
         let want = ["index.html".to_owned()]
             .into_iter()
             .chain(endings.map(|ending| format!("bench.{ending}")))
-            .chain(endings.map(|ending| format!("tables/figures.{ending}")));
+            .chain(endings.map(|ending| format!("tables/shares.{ending}")));
         assert_eq!(paths, want.collect::<Vec<_>>());
         let page = String::from_utf8(files[0].bytes.clone()).unwrap();
         assert!(page.contains("&lt;b&gt;a") && !page.contains("<b>a"), "what others wrote is escaped");

@@ -295,7 +295,8 @@ mod tests {
                 let idf = (1.0 + (tokens.len() as f64 - df + 0.5) / (df + 0.5)).ln();
                 want += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * tokens[place].len() as f64 / mean));
             }
-            assert!((f64::from(score) - want).abs() < 1e-6, "{}: {score}, want {want}", chunk.path);
+            // the crate counts in f32: some ten operations, each within 6e-8 of what it should be
+            assert!((f64::from(score) - want).abs() < 1e-6 * want.max(1.0), "{}: {score}, want {want}", chunk.path);
         }
     }
 
