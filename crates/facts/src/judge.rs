@@ -236,7 +236,12 @@ fn told_once(diff: &Diff, ruled: &mut Vec<Ruled>) {
         said.filter(|token| code.contains(&ruled.message[token.span.clone()])).count()
     };
     let mut order: Vec<usize> = (0..ruled.len()).filter(|&index| is_against(&ruled[index])).collect();
-    order.sort_by_key(|&index| (std::cmp::Reverse(named(&ruled[index])), ruled[index].lines.len(), index));
+    // what only informs is told beside nothing that judges
+    let rank = |index: usize| {
+        let ruled = &ruled[index];
+        (!ruled.rule.judges, std::cmp::Reverse(named(ruled)), ruled.lines.len(), index)
+    };
+    order.sort_by_key(|&index| rank(index));
     let mut told: Vec<usize> = Vec::new();
     for index in order {
         if !told.iter().any(|&other| is_same(&ruled[other], &ruled[index])) {
