@@ -164,7 +164,7 @@ pub(crate) fn odds_in_words(p: f64, threshold: f64) -> String {
     let how = if p >= threshold { "improbable" } else { "not improbable" };
     let from = match threshold {
         threshold if threshold > 1.0 => "this detector never objects".to_owned(),
-        threshold => format!("it objects from {:.0} on", of_hundred(threshold)),
+        threshold => format!("the detector objects from {:.0} on", of_hundred(threshold)),
     };
     format!("{how}: {:.0} of 100 such texts were wrong; {from}", of_hundred(p))
 }
@@ -175,8 +175,14 @@ mod tests {
 
     #[test]
     fn a_probability_is_said_as_one_counts() {
-        assert_eq!(odds_in_words(0.863, 0.5), "improbable: 86 of 100 such texts were wrong; it objects from 50 on");
-        assert_eq!(odds_in_words(0.04, 0.57), "not improbable: 4 of 100 such texts were wrong; it objects from 57 on");
+        assert_eq!(
+            odds_in_words(0.863, 0.5),
+            "improbable: 86 of 100 such texts were wrong; the detector objects from 50 on"
+        );
+        assert_eq!(
+            odds_in_words(0.04, 0.57),
+            "not improbable: 4 of 100 such texts were wrong; the detector objects from 57 on"
+        );
         assert!(odds_in_words(0.9, 2.0).ends_with("never objects"));
     }
 }
