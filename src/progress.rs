@@ -25,8 +25,10 @@ const BETWEEN_LINES: Duration = Duration::from_secs(30);
 /// From what on a run is long, so that its length is told at its beginning.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Finished pieces, or time with one at least, after which the length of a run is known well enough.
-const KNOWN_AFTER: (u64, Duration) = (4, Duration::from_secs(20));
+/// Finished pieces with a time, or a longer time with one at least, after which the length of a run is known well enough: the first piece
+/// may have made ready what all of them use.
+const KNOWN_AFTER: (u64, Duration) = (4, Duration::from_secs(5));
+const KNOWN_ANYHOW: Duration = Duration::from_secs(20);
 
 /// All bars that are shown, one under the other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
@@ -284,7 +286,8 @@ impl RunBar {
     fn tell_length(&mut self) {
         let Some(work) = &self.work else { return };
         let (state, now) = (work.shared.state().clone(), Instant::now());
-        let is_known = state.n_done >= KNOWN_AFTER.0 || now - state.begun >= KNOWN_AFTER.1;
+        let taken = now - state.begun;
+        let is_known = (state.n_done >= KNOWN_AFTER.0 && taken >= KNOWN_AFTER.1) || taken >= KNOWN_ANYHOW;
         let Some(left) = state.left(now).filter(|left| is_known && *left >= LONG) else { return };
         let each = (now - state.begun).as_secs_f64() / state.n_done as f64;
         self.tell(&state.what, state.n, left, each);

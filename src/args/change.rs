@@ -8,13 +8,16 @@ use std::{
 
 use anyhow::Context;
 
-use veridiff_core::gate::{Gate, GateOptions};
+use veridiff_core::{
+    Error,
+    gate::{Gate, GateOptions},
+};
 use veridiff_detector::{Detector, shipped};
 use veridiff_engine::ModelError;
 use veridiff_text::{
+    chain::one_line,
     choice::did_you_mean,
     diff::input::{self, ChangeText, InputError, Note},
-    hint::Hint,
     sample::{Sample, SampleError, Samples, Task},
 };
 
@@ -116,16 +119,15 @@ pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
 pub fn open_gate(options: GateOptions) -> anyhow::Result<Gate> {
     let is_own = options.models.models.is_empty();
     Gate::open(options).map_err(|error| {
-        let error = anyhow::Error::from(error);
-        let model = error.chain().find_map(|cause| cause.downcast_ref::<ModelError>());
-        let is_missing =
-            matches!(model, Some(ModelError::OfflineCard { .. } | ModelError::Pip { .. } | ModelError::Python { .. }));
-        match model.and_then(Hint::hint).filter(|_| is_own && is_missing) {
+        let is_missing = matches!(
+            &error,
+            Error::Model(ModelError::OfflineCard { .. } | ModelError::Pip { .. } | ModelError::Python { .. })
+        );
+        match error.hint().filter(|_| is_own && is_missing) {
             Some(hint) => {
-                let problem = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-                UsageError::error(problem, format!("{hint}; `--detector {NO_DETECTOR}` does without a model"))
+                UsageError::error(one_line(&error), format!("{hint}; `--detector {NO_DETECTOR}` does without a model"))
             }
-            None => error,
+            None => error.into(),
         }
     })
 }

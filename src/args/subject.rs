@@ -77,7 +77,7 @@ pub struct SubjectArgs {
 pub struct Purpose<'a> {
     /// The verb's name, for hints that show a command.
     pub verb: &'static str,
-    /// Which messages pass untested, of [`SKIPPED`].
+    /// Which messages pass untested, of [`SKIPPED`]; empty where nothing is tested.
     pub skip: &'a [String],
 }
 
@@ -227,7 +227,10 @@ impl SubjectArgs {
             let diff = commit.diff()?;
             match made.filter(|made| purpose.skips(*made)) {
                 Some(made) => passed.push((revision.as_str(), made.what())),
-                None if diff.trim().is_empty() => passes(&format!("`{revision}` changes nothing")),
+                None if diff.trim().is_empty() => {
+                    let passes = if purpose.skip.is_empty() { "" } else { ": passes untested" };
+                    note(&format!("note: `{revision}` changes nothing{passes}"));
+                }
                 None => {
                     let sample = Sample { task: Task::Commit, ..Sample::new(revision, &diff, commit.message.trim()) };
                     let tree = self.repository.tree(Some(revision))?;

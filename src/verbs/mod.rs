@@ -136,7 +136,11 @@ enum Command {
 
 /// The program's arguments as they are shown and parsed.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommand("check", check::shown).mut_subcommand("explain", explain::shown)
+    Cli::command().mut_subcommands(|verb| match verb.get_name() {
+        "check" => check::shown(verb),
+        "explain" => explain::shown(verb),
+        _ => verb,
+    })
 }
 
 /// The arguments that were given, over the defaults of a `veridiff.toml`.

@@ -96,7 +96,7 @@ fn a_text_is_never_cut_for_room() {
     let desk = Desk::new();
     desk.write("in.jsonl", sample("long", DIFF, &"word ".repeat(80)) + &sample("short", DIFF, "ok"));
     let run = desk.score("--input in.jsonl --max-tokens 200");
-    run.ends(3, &["row `long`: the response has ", "limit of 200", "raise --max-tokens"]);
+    run.ends(3, &["row `long`: the response has ", "limit of 200", "the text is never cut: give it in parts"]);
     let rows = run.lines();
     assert_eq!((&rows[0]["status@llama_tied"], &rows[1]["status@llama_tied"]), (&"error".into(), &"ok".into()));
     assert_eq!(rows[0]["logprob@llama_tied"], Value::Null);

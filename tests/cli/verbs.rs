@@ -172,7 +172,7 @@ fn a_commit_is_explained_with_its_own_diff_and_message() {
     explain(&desk, &["--commit", "nope"]).refused(&["no revision `nope`", "hint: "]);
     explain(&desk, &["--commit", "--output=x"]).refused(&[]);
     git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
-    explain(&desk, &["--commit", "HEAD"]).refused(&["the commit `HEAD` changes nothing"]);
+    explain(&desk, &["--commit", "HEAD"]).refused(&["`HEAD` changes nothing", "nothing to explain"]);
 }
 
 #[test]

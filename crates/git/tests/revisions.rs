@@ -206,6 +206,6 @@ fn an_error_and_its_causes_are_one_line() {
     let (fixture, _) = three_commits();
     let said = |rev: &str| one_line(&fixture.repository().commit(rev).unwrap_err());
     assert_eq!(said("mian"), "the repository has no revision `mian`");
-    let causes = said("HEAD~9");
-    assert!(causes.starts_with("the repository has no revision `HEAD~9`: ") && !causes.contains('\n'), "{causes}");
+    let causes = said("HEAD^9");
+    assert!(causes.starts_with("the repository has no revision `HEAD^9`: ") && !causes.contains('\n'), "{causes}");
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use crate::{
-    run::source::{Done, PROMPT_BYTES},
+    run::source::{Done, prompt_bytes},
     scorer::{Scorer, Workspace},
     settings::Settings,
 };
@@ -84,31 +84,28 @@ impl Batch {
         self.units(samples).1
     }
 
-    /// Seconds that a sample takes if `n_workers` run side by side, counted for the throughput of all of them: what each takes is
-    /// measured the second time, with caches warm.
-    pub fn seconds(&self, sample: &Sample, n_workers: usize) -> f64 {
-        let mut seconds = 0.0;
-        let mut measure = || {
-            for _ in 0..2 {
+    /// Seconds that a sample takes by itself, and behind one with the same prompt, if `n_workers` run side by side: counted for the
+    /// throughput of all of them, with caches warm.
+    pub fn seconds(&self, sample: &Sample, n_workers: usize) -> (f64, f64) {
+        let measure = || {
+            let timed = |workspace: &mut Workspace| {
                 let start = Instant::now();
-                drop(self.scorer.columns(sample, &self.settings, &mut self.workspace(n_workers)));
-                seconds = start.elapsed().as_secs_f64();
-            }
+                drop(self.scorer.columns(sample, &self.settings, workspace));
+                start.elapsed().as_secs_f64() / n_workers as f64
+            };
+            timed(&mut self.workspace(n_workers));
+            let mut workspace = self.workspace(n_workers);
+            (timed(&mut workspace), timed(&mut workspace))
         };
         match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
             Ok(pool) if n_workers > 1 => pool.install(measure),
             _ => measure(),
         }
-        seconds / n_workers as f64
     }
 
-    /// Bytes that the model reads of all samples, about: a prompt that several share once.
-    pub(super) fn bytes_read(&self, samples: &[&Sample]) -> usize {
-        let of_unit = |unit: &Vec<usize>| {
-            let prompt = unit.first().map_or(0, |&first| PROMPT_BYTES + samples[first].diff.len());
-            prompt + unit.iter().map(|&index| samples[index].text.len()).sum::<usize>()
-        };
-        self.units(samples).0.iter().map(of_unit).sum()
+    /// Bytes of the prompts that the model reads for all samples, about: one that several share counts once.
+    pub(super) fn prompt_bytes(&self, samples: &[&Sample]) -> usize {
+        self.units(samples).0.iter().filter_map(|unit| unit.first()).map(|&first| prompt_bytes(samples[first])).sum()
     }
 
     /// What a worker takes at once, and the number of workers.

@@ -31,7 +31,7 @@ pub trait ColumnSource: Send {
 
     /// What a sample's part costs, roughly, in bytes that are read once; only the ratio between sources matters.
     fn cost(&self, sample: &Sample, _settings: &Settings) -> u64 {
-        (sample.diff.len() + PROMPT_BYTES + sample.text.len()) as u64
+        (prompt_bytes(sample) + sample.text.len()) as u64
     }
 
     /// Whether it takes much memory once it is loaded. Such sources run after the others, one of them in memory at a time.
@@ -67,7 +67,12 @@ pub trait ColumnSource: Send {
 }
 
 /// Bytes of instruction that a prompt has around the diff, about.
-pub(super) const PROMPT_BYTES: usize = 300;
+const AROUND_DIFF: usize = 300;
+
+/// Bytes of a sample's prompt, about.
+pub(super) fn prompt_bytes(sample: &Sample) -> usize {
+    AROUND_DIFF + sample.diff.len()
+}
 
 /// Computes part after part, in the order of the samples, until there is none or no more is wanted.
 pub fn one_by_one(n_samples: usize, done: &mut Done<'_>, part: impl Fn(usize) -> Row) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     batch::Batch,
-    source::{ColumnSource, Done, PROMPT_BYTES, one_by_one},
+    source::{ColumnSource, Done, one_by_one, prompt_bytes},
 };
 use crate::{
     Error, Result,
@@ -32,7 +32,7 @@ const LONG_RUN: f64 = 1e14;
 /// Operations from which on it is worth a second or two to know how long a run takes.
 const WORTH_AN_ESTIMATE: f64 = 2e13;
 
-/// Bytes of a text that are scored to know how fast a model is.
+/// Bytes of a text that are attributed to know how fast a model is.
 const PIECE: usize = 80;
 
 /// Bytes of code or prose that make a token, about.
@@ -104,7 +104,7 @@ impl ColumnSource for ScorerSource {
 
     /// With attribution text times what each of its tokens sees, else the length.
     fn cost(&self, sample: &Sample, settings: &Settings) -> u64 {
-        let (n, t) = ((sample.diff.len() + PROMPT_BYTES) as u64, sample.text.len() as u64);
+        let (n, t) = (prompt_bytes(sample) as u64, sample.text.len() as u64);
         if settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
     }
 
@@ -132,19 +132,23 @@ impl ColumnSource for ScorerSource {
         if operations(scorer, settings, cost) < WORTH_AN_ESTIMATE {
             return None;
         }
-        // one of a middling cost, with the beginning of its text
+        // one of a middling cost
         let mut by_cost: Vec<&Sample> = samples.to_vec();
         by_cost.sort_by_key(|sample| self.cost(sample, settings));
         let middle = by_cost[by_cost.len() / 2];
-        let end = (0..=PIECE.min(middle.text.len())).rev().find(|&at| middle.text.is_char_boundary(at))?;
-        let piece = Sample { text: middle.text[..end].to_owned(), ..middle.clone() };
         let batch = Batch { scorer: scorer.clone(), settings: settings.clone() };
-        let rate = batch.seconds(&piece, batch.n_side_by_side(samples)) / self.cost(&piece, settings).max(1) as f64;
-        // what several texts share of a prompt is read once
-        let (of_all, of_each) =
-            (batch.bytes_read(samples), samples.iter().map(|sample| bytes_of(sample)).sum::<usize>());
-        let shared = if settings.features.needs_attribution() { 1.0 } else { of_all as f64 / of_each.max(1) as f64 };
-        Some(rate * cost as f64 * shared)
+        let n_workers = batch.n_side_by_side(samples);
+        if settings.features.needs_attribution() {
+            // each token of the text has a cost of its own, so that the beginning of it is enough
+            let end = (1..=PIECE.min(middle.text.len())).rev().find(|&at| middle.text.is_char_boundary(at))?;
+            let piece = Sample { text: middle.text[..end].to_owned(), ..middle.clone() };
+            let (seconds, _) = batch.seconds(&piece, n_workers);
+            return Some(seconds * cost as f64 / self.cost(&piece, settings).max(1) as f64);
+        }
+        let (whole, of_text) = batch.seconds(middle, n_workers);
+        let prompts = (whole - of_text).max(0.0) * batch.prompt_bytes(samples) as f64 / prompt_bytes(middle) as f64;
+        let n_text: usize = samples.iter().map(|sample| sample.text.len()).sum();
+        Some(prompts + of_text * n_text as f64 / middle.text.len().max(1) as f64)
     }
 
     fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
@@ -158,11 +162,6 @@ impl ColumnSource for ScorerSource {
 fn operations(scorer: &Scorer, settings: &Settings, cost: u64) -> f64 {
     let power = if settings.features.needs_attribution() { 2 } else { 1 };
     2.0 * scorer.model.config().n_block_parameters() as f64 * cost as f64 / BYTES_PER_TOKEN.powi(power)
-}
-
-/// Bytes that a model reads of a sample, about.
-fn bytes_of(sample: &Sample) -> usize {
-    PROMPT_BYTES + sample.diff.len() + sample.text.len()
 }
 
 /// What memory the longest sample will take, if the run is a long one. Errors are the rows' business.
