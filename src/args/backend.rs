@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::terminal::note;
+use veridiff_core::run::models::ModelOptions;
 use veridiff_judge::{
     backend::spec::{Spec, SpecKind},
     recorder::Recorder,
@@ -66,7 +67,9 @@ pub fn open(spec: &str, concurrency: Option<usize>, replies: &Path) -> anyhow::R
         SpecKind::Replay(_) => Store::in_memory(),
         _ => Store::open(replies)?,
     };
-    Ok(Opened { recorder: spec.open(&Arc::new(store), None)?, concurrency: open_at_once })
+    // a model on this machine runs where models do by default: on the processor, in f32
+    let models = ModelOptions::default();
+    Ok(Opened { recorder: spec.open(&Arc::new(store), None, &models)?, concurrency: open_at_once })
 }
 
 /// `OUTPUT.replies.jsonl`.

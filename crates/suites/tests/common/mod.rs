@@ -38,7 +38,7 @@ impl Backend for Fake {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { log_probs: false, text_log_probs: false, is_repeatable: Some(true) }
+        Abilities { log_probs: false, text_log_probs: false, is_repeatable: Some(true), forces_prefix: false }
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {
