@@ -385,24 +385,6 @@ fn judge() {
     page.is("judge");
 }
 
-/// By a script, since what models write is the matter of `tests/judge.rs`.
-#[test]
-fn generate() {
-    let mut page = Transcript::new();
-    page.desk.write("in.jsonl", sample("a", DIFF, TRUE) + &sample("b", DIFF, FALSE));
-    let script = json!({ "replies": [{ "content": " Multiplies by the height. ", "usage":
-        { "input": 9, "cached_input": 0, "output": 5, "reasoning": 0 } }] });
-    page.desk.write("script.jsonl", format!("{script}\n"));
-    let line = "generate --input in.jsonl --backend me=scripted:script.jsonl";
-    page.run(&format!("{line} -o t.jsonl"))
-        .run(&format!("{line} -o t.jsonl"))
-        .run(&format!("{line} -o t.jsonl --resume --json"))
-        .run(&format!("{line} -o u.jsonl --texts 2"))
-        .run("score --input t.jsonl --features form_words --output scored.csv");
-    page.text += &page.desk.text("t.jsonl");
-    page.is("generate");
-}
-
 #[test]
 fn merge() {
     let mut page = Transcript::new();
