@@ -293,7 +293,8 @@ impl Watched {
     fn finish(&mut self, messages: &mut Vec<Vec<u8>>) {
         let Some(running) = &self.running else { return };
         let mut said = [0];
-        let is_well = matches!(running.control().read(&mut said), Ok(1));
+        let mut control = running.control();
+        let is_well = matches!(control.read(&mut said), Ok(1));
         self.read(messages);
         let Some(running) = self.running.take() else { return };
         let wall_ms = running.started.elapsed().as_millis() as u64;

@@ -452,7 +452,7 @@ mod tests {
     fn the_strict_table_row_by_row() {
         use Mark::{Error, Fail, Pass, Timeout};
         type Row<'a> = (&'a [(Mark, Mark)], usize, usize, Claim, Fix, Option<u8>);
-        let rows: &[Row] = &[
+        let rows: &[Row<'_>] = &[
             (&[(Fail, Pass), (Pass, Pass)], 0, 0, Claim::Supported, Fix::Repairs, Some(4)),
             (&[(Timeout, Pass)], 0, 0, Claim::Supported, Fix::Repairs, Some(4)),
             (&[(Fail, Pass), (Fail, Fail)], 0, 0, Claim::Supported, Fix::Partial, Some(4)),
