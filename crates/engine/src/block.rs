@@ -72,6 +72,12 @@ impl Rotary {
         Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
     }
 
+    /// The tables of some positions after others.
+    pub(crate) fn cat(parts: &[Rotary]) -> Result<Self> {
+        let all = |of: fn(&Rotary) -> &Tensor| Tensor::cat(&parts.iter().map(of).collect::<Vec<_>>(), 0);
+        Ok(Rotary { cos: all(|part| &part.cos)?, sin: all(|part| &part.sin)? })
+    }
+
     /// The tables of positions `start..start + n`.
     pub fn rows(&self, start: usize, n: usize) -> Result<Self> {
         Ok(Rotary { cos: self.cos.narrow(0, start, n)?, sin: self.sin.narrow(0, start, n)? })
@@ -176,12 +182,41 @@ impl Block {
     /// As [`Block::forward`] for rows `x` `[R, H]` that may follow others, of which `past` `[P, 2 n_kv head_dim]` holds
     /// the keys and values; `rotary` has the positions of `x`'s rows.
     pub fn pass(&self, x: &Tensor, past: Option<&Tensor>, rotary: &Rotary) -> Result<Passed<'_>> {
+        self.pass_by(x, rotary, |qkv| match past {
+            None => Ok(ops::attention(qkv, self.heads, false, self.precision)?.out),
+            Some(past) => ops::attention_after(qkv, past, self.heads, self.precision),
+        })
+    }
+
+    /// As [`Block::pass`] for rows of several runs put together, none of which is empty: products are of all rows at once, and each
+    /// run sees `past`, the rows of the first run that it branches off behind, and itself.
+    pub(crate) fn pass_runs(&self, x: &Tensor, past: &Tensor, rotary: &Rotary, runs: &[Run]) -> Result<Tensor> {
+        let (all, kept) = (self.heads.width(), self.heads.past_width());
+        let passed = self.pass_by(x, rotary, |qkv| {
+            let trunk = qkv.narrow(1, all - kept, kept)?;
+            let mut start = 0;
+            let outs = runs.iter().map(|run| {
+                let own = qkv.narrow(0, start, run.rows)?;
+                start += run.rows;
+                let past = match run.behind {
+                    0 => past.clone(),
+                    behind => Tensor::cat(&[past, &trunk.narrow(0, 0, behind)?], 0)?,
+                };
+                ops::attention_after(&own, &past, self.heads, self.precision)
+            });
+            Tensor::cat(&outs.collect::<Result<Vec<_>>>()?, 0)
+        })?;
+        Ok(passed.y)
+    }
+
+    fn pass_by(
+        &self,
+        x: &Tensor,
+        rotary: &Rotary,
+        attend: impl FnOnce(&Tensor) -> Result<Tensor>,
+    ) -> Result<Passed<'_>> {
         let (qkv, unnormed) = self.rotated(x, rotary)?;
-        let out = match past {
-            None => ops::attention(&qkv, self.heads, false, self.precision)?.out,
-            Some(past) => ops::attention_after(&qkv, past, self.heads, self.precision)?,
-        };
-        let middle = self.output.forward_onto(x, &out)?;
+        let middle = self.output.forward_onto(x, &attend(&qkv)?)?;
         let [gate, up] = self.gate_and_up(&middle)?;
         let y = self.down.forward_onto(&middle, &ops::gated(Gate::Silu, &gate, &up)?)?;
         Ok(Passed { y, block: self, qkv, unnormed, middle, gate, up })
@@ -265,6 +300,15 @@ impl Block {
             qkv_weight: self.qkv.weight.transposed(),
         })
     }
+}
+
+/// One of several runs of rows that share a past.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    /// How many rows of the first run come before it.
+    pub(crate) behind: usize,
+    /// How many rows it has.
+    pub(crate) rows: usize,
 }
 
 /// Rows that went through a block.

@@ -7,7 +7,7 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::{
-    block::{Insides, Passed},
+    block::{Insides, Passed, Rotary, Run},
     decoder::Decoder,
     ops,
 };
@@ -186,6 +186,48 @@ impl Past {
             x = passed.y;
         }
         Tensor::cat(&[&self.last, &x], 0)
+    }
+
+    /// Runs the text's tokens `text` `[T]` behind the prompt together with others that leave it: each is how many of the text's tokens
+    /// it begins with, fewer than T, and the tokens `[A]`, at least one, that follow. Returns the rows `[T, H]` that predict the
+    /// text's tokens, and for each other one those `[A, H]` that predict the tokens that are its own.
+    pub(crate) fn run_together(
+        &self,
+        decoder: &Decoder,
+        text: &[u32],
+        others: &[(usize, &[u32])],
+    ) -> Result<(Tensor, Vec<Tensor>)> {
+        // the last token of each predicts nothing that is asked for
+        let visible = |ids: &[u32]| ids.len().saturating_sub(1);
+        let all = || std::iter::once((0, text)).chain(others.iter().copied());
+        let runs: Vec<Run> = all().map(|(behind, ids)| Run { behind, rows: visible(ids) }).collect();
+        let ids: Vec<u32> = all().flat_map(|(_, ids)| &ids[..visible(ids)]).copied().collect();
+        let end = runs.iter().map(|run| run.behind + run.rows).max().unwrap_or(0);
+        // of each run the rows of its own; none has any if there is no row at all
+        let mut own = vec![None; runs.len()];
+        if !ids.is_empty() {
+            let whole = decoder.rotary(self.len() + end)?;
+            let has_rows: Vec<Run> = runs.iter().copied().filter(|run| run.rows > 0).collect();
+            let tables = has_rows.iter().map(|run| whole.rows(self.len() + run.behind, run.rows));
+            let rotary = Rotary::cat(&tables.collect::<Result<Vec<_>>>()?)?;
+            let mut x = decoder.embed(&ids)?;
+            for (block, past) in decoder.blocks().iter().zip(&self.keys_values) {
+                x = block.pass_runs(&x, past, &rotary, &has_rows)?;
+            }
+            let mut start = 0;
+            for (own, run) in own.iter_mut().zip(&runs).filter(|(_, run)| run.rows > 0) {
+                *own = Some(x.narrow(0, start, run.rows)?);
+                start += run.rows;
+            }
+        }
+        let behind = |first: &Tensor, own: &Option<Tensor>| match own {
+            Some(own) => Tensor::cat(&[first, own], 0),
+            None => Ok(first.clone()),
+        };
+        let trunk = behind(&self.last, &own[0])?;
+        let branches = runs[1..].iter().zip(&own[1..]).map(|(run, own)| behind(&trunk.narrow(0, run.behind, 1)?, own));
+        let branches = branches.collect::<Result<Vec<_>>>()?;
+        Ok((trunk, branches))
     }
 
     /// Rows `[T, H]` of the last block's output that predict the text's tokens `targets` `[T]`.

@@ -28,6 +28,7 @@ use veridiff_engine::{
         answer::answer_about,
         attention::{AttentionWant, Shares},
         attribution::{AttributedFn, Fold, attribute_about},
+        margins::margins_about,
         read_about,
         scores::{scores_about, scores_and_ranks_about},
     },
@@ -184,6 +185,36 @@ fn attention_by_groups_and_states_match_the_reference() {
                 assert!(error < 1e-5, "{what}: the prompt's mean of layer {l} is off by {error:e} of {scale}");
             }
         }
+    }
+}
+
+/// Texts that leave a text at any token, run together with it, are as probable as each run alone.
+#[test]
+fn margins_are_differences_of_texts_run_alone() {
+    for name in DECODERS.into_iter().chain(["t5"]) {
+        let (model, fixture) = (model(name, DType::F64), fixture(name));
+        let (ids, text) = fixture.cases[0].ids();
+        let prompt = model.read(ids, Keep::KeysValues).unwrap();
+        let total = |ids: &[u32]| scores_about(&prompt, ids).unwrap().logprob.iter().sum::<f64>();
+        for text in [text, &text[..1]] {
+            // another token at each place, with and without the rest; the text itself, longer and cut
+            let mut others = vec![text.to_vec(), [text, &[5, 6]].concat(), text[..text.len().div_ceil(2)].to_vec()];
+            for place in 0..text.len() {
+                let other = if text[place] == 7 { 8 } else { 7 };
+                others.push([&text[..place], &[other], &text[place + 1..]].concat());
+                others.push([&text[..place], &[other]].concat());
+            }
+            // more rows than go together
+            let others: Vec<Vec<u32>> = others.iter().cycle().take(40 * others.len()).cloned().collect();
+            let got = margins_about(&prompt, text, &others).unwrap();
+            assert_eq!(got.len(), others.len());
+            for (other, got) in others.iter().zip(got) {
+                let want = total(text) - total(other);
+                assert!((got - want).abs() < 1e-9, "{name}: {got} and {want} for {other:?} beside {text:?}");
+            }
+        }
+        assert_eq!(margins_about(&prompt, text, &[]).unwrap(), []);
+        assert!(margins_about(&prompt, text, &[Vec::new()]).is_err());
     }
 }
 

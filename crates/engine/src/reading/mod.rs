@@ -8,6 +8,7 @@ pub mod answer;
 pub mod attention;
 pub mod attribution;
 pub mod hidden;
+pub mod margins;
 pub mod scores;
 
 use std::collections::BTreeMap;
