@@ -42,6 +42,7 @@ use veridiff_engine::{
     reading::{
         Gradients, Reading, Want,
         attribution::Denominator,
+        margins::ROWS_TOGETHER,
         read_about,
         scores::{StepScores, scores_about},
     },
@@ -328,7 +329,9 @@ impl Scorer {
         let of_side = |side| Ok((side, self.side_prompt(side, diff, &encoding, task, settings)?));
         let prompts = needs.sides.iter().copied().map(of_side).collect::<Result<Vec<_>>>()?;
         let longest = prompts.iter().filter_map(|(_, ids)| ids.as_ref()).map(Vec::len).chain([n]).max().unwrap_or(n);
-        let lengths = Lengths { n_prompt: longest, n_response: targets.len() };
+        // edits go through the blocks together, beside the text
+        let together = if wants_edits { ROWS_TOGETHER } else { 0 };
+        let lengths = Lengths { n_prompt: longest, n_response: targets.len() + together };
         let footprint = Footprint::of(&self.model);
         let kept = prompts.len() + usize::from(wants_answer);
         let beside = footprint.kept_prompt(longest) * (kept * workspace.limits.sharers.max(1)) as u64;
@@ -359,7 +362,7 @@ impl Scorer {
             });
             let edits = if wants_edits {
                 let without = Scorer::without_change(sides, &without);
-                self.scores_of_edits(case, &encoding, settings, &prompt, &scores, without)?
+                self.scores_of_edits(case, &encoding, settings, &prompt, without)?
             } else {
                 Vec::new()
             };

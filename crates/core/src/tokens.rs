@@ -193,6 +193,15 @@ pub fn encode_prompt(
     if ids.is_empty() { Err(TokensError::NoTokens { part: "prompt" }) } else { Ok(ids) }
 }
 
+/// The ids of a text by itself, as it has them behind a prompt whose last token it does not touch ([`Boundary`]).
+///
+/// # Errors
+/// [`TokensError::NoTokens`] if there are none, [`TokensError::Tokenizer`] if the tokenizer fails.
+pub fn encode_text(tokenizer: &Tokenizer, text: &str, options: &EncodeOptions) -> Result<Vec<u32>, TokensError> {
+    let ids = raw::RawTokens::encode(&options.reading(tokenizer), text, false)?.ids;
+    if ids.is_empty() { Err(TokensError::NoTokens { part: "response" }) } else { Ok(ids) }
+}
+
 /// Segments, changed marks and lines from the spans.
 fn annotate(
     prompt: Prompt,

@@ -188,8 +188,8 @@ impl<T> Field<T> {
 
 /// A [`Field`] that is the field of a struct: `field!("name", unit, "meaning", field)`.
 macro_rules! field {
-    ($name:literal, $unit:expr, $meaning:literal, $field:ident) => {
-        Field { name: $name, unit: $unit, meaning: $meaning, value: |of| of.$field }
+    ($name:literal, $unit:expr, $meaning:literal, $($field:ident).+) => {
+        Field { name: $name, unit: $unit, meaning: $meaning, value: |of| of.$($field).+ }
     };
 }
 pub(super) use field;

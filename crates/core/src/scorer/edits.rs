@@ -3,10 +3,16 @@
 use std::ops::Range;
 
 use super::Scorer;
-use crate::{Result, case::Case, settings::Settings, side::Side, tokens::Encoding};
+use crate::{
+    Result,
+    case::Case,
+    settings::Settings,
+    side::Side,
+    tokens::{Encoding, encode_text},
+};
 use veridiff_engine::{
     language::Prompt,
-    reading::scores::{StepScores, scores_about},
+    reading::{margins::margins_about, scores::StepScores},
 };
 use veridiff_facts::{
     change::Change,
@@ -24,7 +30,7 @@ pub struct ScoredEdit {
     pub with: String,
     /// Log-probability of the text minus that of the edited one, behind the change: nats, negative where the edit is preferred.
     pub margin: f64,
-    /// The same behind a prompt without the change: what the model prefers anyway.
+    /// The same behind a prompt without the change, what the model prefers anyway; 0 where that prompt was not run.
     pub prior: f64,
 }
 
@@ -36,45 +42,66 @@ impl ScoredEdit {
 }
 
 impl Scorer {
-    /// The edits of a case's text, each run behind both prompts. An edit whose tokens do not leave the prompt as it is, or which does
-    /// not fit, is left out.
+    /// The edits of a case's text that fit, each beside the text behind the prompt, and behind the one without the change where that
+    /// was run.
     ///
     /// # Errors
-    /// Those of [`Scorer::encode`], and faults of the model.
+    /// A fault of the model.
     pub(super) fn scores_of_edits(
         &self,
         case: &Case,
         encoding: &Encoding,
         settings: &Settings,
         prompt: &Prompt,
-        scores: &StepScores,
-        without: Option<(&Prompt, &StepScores)>,
+        without: Option<&Prompt>,
     ) -> Result<Vec<ScoredEdit>> {
-        let ids_of = |edit: &Edit| -> Option<Vec<u32>> {
-            let edited = self.encode(case.diff(), &edit.text, case.task(), settings).ok()?;
-            let (own, other) = (&encoding.ids[..encoding.n_prompt], edited.ids.get(..encoding.n_prompt)?);
-            (own == other && edited.n_prompt == encoding.n_prompt).then(|| edited.ids[encoding.n_prompt..].to_vec())
+        let (own, behind) = (&encoding.ids[encoding.n_prompt..], self.behind(case, encoding, settings));
+        let fits = |edit: Edit| behind(&edit.text).map(|ids| (edit, ids));
+        let of_text = edits(&Change::new(case.diff()), case.text()).into_iter();
+        let (edits, ids): (Vec<Edit>, Vec<Vec<u32>>) = of_text.filter_map(fits).unzip();
+        let margins = margins_about(prompt, own, &ids)?;
+        let priors = match without {
+            Some(without) => margins_about(without, own, &ids)?,
+            None => vec![0.0; ids.len()],
         };
-        let total = |scores: &StepScores| scores.logprob.iter().sum::<f64>();
-        let mut scored = Vec::new();
-        for edit in edits(&Change::new(case.diff()), case.text()) {
-            let Some(ids) = ids_of(&edit) else { continue };
-            let margin = total(scores) - total(&scores_about(prompt, &ids)?);
-            let prior = match without {
-                Some((prompt, scores)) => total(scores) - total(&scores_about(prompt, &ids)?),
-                None => 0.0,
-            };
-            scored.push(ScoredEdit { kind: edit.kind, span: edit.span, with: edit.with, margin, prior });
-        }
-        Ok(scored)
+        let scored = edits.into_iter().zip(margins.into_iter().zip(priors));
+        Ok(scored
+            .map(|(Edit { kind, span, with, .. }, (margin, prior))| ScoredEdit { kind, span, with, margin, prior })
+            .collect())
     }
 
-    /// The prompt without the change with the scores of the text behind it, where it was run.
-    pub(super) fn without_change<'a>(
-        known: &'a [Option<Prompt>],
-        sides: &'a [(Side, StepScores)],
-    ) -> Option<(&'a Prompt, &'a StepScores)> {
-        let (_, scores) = sides.iter().find(|(side, _)| *side == Side::NoDiff)?;
-        Some((known[Side::NoDiff as usize].as_ref()?, scores))
+    /// What gives the tokens of another text behind the prompt of a case that was encoded already; none if it does not fit, or would
+    /// change the prompt's own tokens.
+    fn behind<'a>(
+        &'a self,
+        case: &'a Case,
+        encoding: &'a Encoding,
+        settings: &'a Settings,
+    ) -> impl Fn(&str) -> Option<Vec<u32>> + 'a {
+        let (prompt, own) = encoding.ids.split_at(encoding.n_prompt);
+        let room = self.max_tokens(settings).saturating_sub(prompt.len());
+        let alone = move |text: &str| encode_text(&self.tokenizer, text, &settings.encode).ok();
+        // Where the text has the same tokens behind the prompt as alone, so has another that begins with the same kind of letter, and
+        // the prompt need not be encoded again with each.
+        let is_apart = alone(case.text()).is_some_and(|ids| ids == own);
+        let first = |text: &str| text.chars().next();
+        move |text: &str| {
+            let begins_alike = match (first(text), first(case.text())) {
+                (Some(a), Some(b)) => a == b || (a.is_alphabetic() && b.is_alphabetic()),
+                _ => false,
+            };
+            if is_apart && begins_alike {
+                return alone(text).filter(|ids| ids.len() <= room);
+            }
+            let whole = self.encode(case.diff(), text, case.task(), settings).ok()?;
+            let (other, ids) = whole.ids.split_at_checked(whole.n_prompt)?;
+            (other == prompt).then(|| ids.to_vec())
+        }
+    }
+
+    /// The prompt without the change, where it was run.
+    pub(super) fn without_change<'a>(known: &'a [Option<Prompt>], sides: &[(Side, StepScores)]) -> Option<&'a Prompt> {
+        sides.iter().find(|(side, _)| *side == Side::NoDiff)?;
+        known[Side::NoDiff as usize].as_ref()
     }
 }
