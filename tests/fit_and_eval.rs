@@ -247,6 +247,35 @@ fn a_detector_is_not_judged_on_features_that_mean_something_else() {
     assert!(place.ok(line).contains("`dtype@m` is bf16, expected f32 in training"));
 }
 
+/// A stack is fitted on rows some of which lack a family, judges a table that has not even its column, and says so; others need all.
+#[test]
+fn a_stack_takes_rows_that_lack_a_family() {
+    let whole = csv(&rows(1.0, false, 3));
+    let lacks = |(number, line): (usize, &str)| {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        if number > 0 && number % 3 == 0 {
+            cells[7] = "";
+        }
+        cells.join(",") + "\n"
+    };
+    let partial: String = whole.lines().enumerate().map(lacks).collect();
+    let n = partial.lines().count() - 1;
+    let place = Workplace::new(&partial);
+    let note = format!("{} of {n} rows lack a family of features", n / 3);
+    let features = "--features up,down,other --bootstrap 0";
+    let fitted = place.ok(&format!("fit --input table.csv --learner stack {features} -o stack.json"));
+    assert!(fitted.contains(&note), "{fitted}");
+    assert!(place.ok(&format!("eval --input table.csv --learner stack {features}")).contains(&note));
+    let of_boosted = place.ok(&format!("eval --input table.csv --learner boosted {features}"));
+    assert!(of_boosted.contains(&format!("left out: {} of the rows", n / 3)), "{of_boosted}");
+
+    std::fs::write(place.path("without.csv"), whole.replace("other@m", "else@m")).unwrap();
+    let judged = place.ok("eval --input without.csv --detector stack.json --bootstrap 0");
+    assert!(judged.contains(&format!("{n} of {n} rows lack a family of features")), "{judged}");
+    place.ok(&format!("fit --input table.csv --learner boosted {features} -o boosted.json"));
+    place.fails("eval --input without.csv --detector boosted.json", "no column `other@m`", "");
+}
+
 #[test]
 fn separated_classes_and_empty_features_are_said() {
     let mut rows = rows(1.0, false, 1);

@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::choice;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
-    Bootstrap, DEFAULT_L2, EvalSettings, LabelledRows, Learner, WhereClause, choose_features, filter_table,
+    Bootstrap, DEFAULT_L2, EvalSettings, Gaps, LabelledRows, Learner, WhereClause, choose_features, filter_table,
     labelled_rows,
 };
 use veridiff_table::Table;
@@ -68,10 +68,11 @@ impl RowArgs {
         filter_table(table, &clauses).with_context(|| self.place())
     }
 
-    /// The labelled rows of the table with the chosen features, and the columns to give figures by.
-    pub fn labelled(&self, table: &Table, by: &[String]) -> anyhow::Result<LabelledRows> {
+    /// The labelled rows of the table with the chosen features, and the columns to give figures by; what becomes of rows that lack a
+    /// value, `gaps` says.
+    pub fn labelled(&self, table: &Table, by: &[String], gaps: Gaps) -> anyhow::Result<LabelledRows> {
         let features = choose_features(table, &CATALOGUE, &self.features).with_context(|| self.place())?;
-        labelled_rows(table, &CATALOGUE, &features, by).with_context(|| self.place())
+        labelled_rows(table, &CATALOGUE, &features, by, gaps).with_context(|| self.place())
     }
 
     /// Where an error about rows happened.

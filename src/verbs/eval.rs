@@ -26,8 +26,8 @@ use veridiff_core::{
     families::catalogue::CATALOGUE,
 };
 use veridiff_detector::{
-    EvalSettings, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, apply_detector, evaluate, labelled_rows,
-    standard_sets,
+    EvalSettings, Gaps, LabelledRows, Learner, MISMATCH_COLUMN, NamedSet, StepDirection, apply_detector, evaluate,
+    labelled_rows, standard_sets,
 };
 use veridiff_report::{
     TableFormat, note_lines,
@@ -134,11 +134,18 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         None => Vec::new(),
     };
     let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
+    let is_stack = match &detector {
+        Some(detector) => detector.model().stack().is_some(),
+        None => settings.learner == Learner::Stack,
+    };
+    // what is asked beside compares features on the same rows
+    let gaps = if is_stack && !args.asks_more() { Gaps::Kept } else { Gaps::LeftOut };
     let mut rows = match &detector {
         Some(detector) => {
-            labelled_rows(&table, &CATALOGUE, &detector.feature_names(), &by).with_context(|| args.rows.place())?
+            let features = detector.feature_names();
+            labelled_rows(&table, &CATALOGUE, &features, &by, gaps).with_context(|| args.rows.place())?
         }
-        None => args.rows.labelled(&table, &by)?,
+        None => args.rows.labelled(&table, &by, gaps)?,
     };
     if let Some(samples) = &args.texts {
         add_texts(&mut rows, samples)?;
@@ -203,6 +210,14 @@ impl Args {
             columns.extend(new);
         }
         Ok(columns)
+    }
+
+    /// Whether more is asked for than the figures of each feature and of all together.
+    fn asks_more(&self) -> bool {
+        let named = self.overlap.is_some() || self.stepwise.is_some() || self.transfer.is_some();
+        let repeated = self.ablate || self.repeats.is_some();
+        let listed = !(self.compare.is_empty() && self.joint.is_empty());
+        named || repeated || listed || self.coefficients || self.out.is_some() || self.notebook.is_some()
     }
 
     /// The analyses that the command line asks for.

@@ -62,6 +62,12 @@ pub enum DetectorError {
         /// The chosen features, each with the number of labelled rows that lack it; the worst comes first.
         missing: Vec<(String, usize)>,
     },
+    /// Rows of a stack lack families, and none has all, so that their weights cannot be learnt.
+    #[error("no labelled row has every family of features: {}", families.join(", "))]
+    NoCommonRows {
+        /// The families, each with its model.
+        families: Vec<String>,
+    },
     /// The table has no feature columns with values.
     #[error("the table has no feature column with values")]
     NoFeatures {
@@ -234,6 +240,9 @@ impl DetectorError {
             NoCompleteRows { missing, .. } => {
                 let (feature, count) = missing.first()?;
                 Some(format!("`{feature}` is missing in {count} of them: leave it out with `--features`"))
+            }
+            NoCommonRows { .. } => {
+                Some("score some labelled rows with all of them, or leave one out with `--features`".into())
             }
             NoFeatures { columns } => Some(format!(
                 "feature columns are named `<feature>@<scorer>`; `veridiff score` makes them; columns: {}",

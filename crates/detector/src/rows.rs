@@ -175,12 +175,12 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Labelled rows with a value for every chosen feature.
+/// Labelled rows with a value for every chosen feature, or of some families of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledRows {
     /// Names of the features, one per column of `features`.
     pub feature_names: Vec<String>,
-    /// The features' values, `[n, F]`, all finite.
+    /// The features' values, `[n, F]`, all finite; NaN in the families that one of [`LabelledRows::n_partial`] rows lacks.
     pub features: Array2<f64>,
     /// True is hallucinated (label 1).
     pub labels: Vec<bool>,
@@ -202,6 +202,8 @@ pub struct LabelledRows {
     pub n_unlabelled: usize,
     /// Labelled rows left out because a chosen feature is missing.
     pub n_incomplete: usize,
+    /// Rows that lack a family of features and stay, see [`Gaps::Kept`].
+    pub n_partial: usize,
     /// The table has no `group` column, so every row is its own group.
     pub ungrouped: bool,
 }
@@ -224,6 +226,7 @@ impl LabelledRows {
             mismatched: Mismatched::default(),
             n_unlabelled: 0,
             n_incomplete: 0,
+            n_partial: 0,
             ungrouped: false,
         }
     }
@@ -241,6 +244,14 @@ impl LabelledRows {
     /// Number of positive (hallucinated) rows.
     pub fn n_positive(&self) -> usize {
         self.labels.iter().filter(|label| **label).count()
+    }
+
+    /// What a reader of figures should know of rows that lack a family of features.
+    pub(crate) fn partial_note(&self) -> Option<String> {
+        (self.n_partial > 0).then(|| {
+            let (n, all) = (self.n_partial, self.len());
+            format!("{n} of {all} rows lack a family of features, and are judged by the families that they have")
+        })
     }
 
     /// The columns of `features` that patterns choose, in the patterns' order, each once; patterns as for
@@ -288,6 +299,29 @@ fn kind_of(name: &str, family: &str) -> ColumnKind {
     ColumnKind { family, is_element: element_of(name).is_some() }
 }
 
+/// The places of the columns of each family, lists apart from single numbers, in the order of their first ones.
+pub(crate) fn by_family(kinds: &[ColumnKind]) -> Vec<Vec<usize>> {
+    let mut families: Vec<Vec<usize>> = Vec::new();
+    for (column, kind) in kinds.iter().enumerate() {
+        match families.iter_mut().find(|columns| kinds[columns[0]] == *kind) {
+            Some(columns) => columns.push(column),
+            None => families.push(vec![column]),
+        }
+    }
+    families
+}
+
+/// What becomes of rows that lack a value of a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gaps {
+    /// They are left out.
+    #[default]
+    LeftOut,
+    /// Those that have every value of one family at least stay, with NaN for all of a family that they lack a value of; a feature may
+    /// be no column of the table. Only a stack can judge such rows.
+    Kept,
+}
+
 /// That rows of both labels are there: nothing is learnt or judged from one.
 ///
 /// # Errors
@@ -304,7 +338,7 @@ pub(crate) fn require_both_classes(labels: &[bool]) -> Result<(), DetectorError>
 const MAX_VALUES: usize = 100;
 
 /// Takes the labelled rows with a value for every feature out of a table, and with them the columns `by` that figures
-/// are wanted by.
+/// are wanted by; what becomes of rows without some value, `gaps` says.
 ///
 /// # Errors
 /// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`],
@@ -315,15 +349,22 @@ pub fn labelled_rows(
     catalogue: &Catalogue,
     features: &[String],
     by: &[String],
+    gaps: Gaps,
 ) -> Result<LabelledRows, DetectorError> {
-    let cells = Cells::read(table, catalogue, features)?;
-    let (usable, mismatched) = cells.complete_rows(features)?;
+    let kinds: Vec<ColumnKind> = features.iter().map(|name| kind_of(name, family(name, catalogue))).collect();
+    let mut cells = Cells::read(table, catalogue, features, gaps)?;
+    if gaps == Gaps::Kept {
+        cells.blank_partial(&by_family(&kinds));
+    }
+    let (usable, mismatched) = cells.usable_rows(features, gaps)?;
+    let is_partial = |&&row: &&usize| cells.columns.iter().any(|column| column[row].is_none());
+    let n_partial = usable.iter().filter(is_partial).count();
     let groups = Groups::new(usable.iter().map(|&row| cells.group_name(row)).collect());
     let mismatched = cells.mismatched(mismatched, &usable, &groups);
     let by = by.iter().map(|column| by_column(table, column, &usable)).collect::<Result<_, _>>()?;
     let labels: Vec<bool> = usable.iter().map(|&row| cells.labels[row] == Some(1.0)).collect();
     Ok(LabelledRows {
-        kinds: features.iter().map(|name| kind_of(name, family(name, catalogue))).collect(),
+        kinds,
         generators: usable.iter().map(|&row| cells.generators[row].clone()).collect(),
         ids: usable.iter().map(|&row| cells.ids[row].clone()).collect(),
         texts: usable.iter().map(|&row| cells.texts[row].clone()).collect(),
@@ -331,6 +372,7 @@ pub fn labelled_rows(
         mismatched,
         n_unlabelled: table.n_rows() - cells.n_mismatched() - cells.n_labelled(),
         n_incomplete: cells.n_labelled() - usable.len(),
+        n_partial,
         ungrouped: !has(table, "group"),
         ..LabelledRows::new(features.to_vec(), cells.features_of(&usable), labels, groups)
     })
@@ -351,7 +393,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn read(table: &Table, catalogue: &Catalogue, features: &[String]) -> Result<Self, DetectorError> {
+    fn read(table: &Table, catalogue: &Catalogue, features: &[String], gaps: Gaps) -> Result<Self, DetectorError> {
         let n_rows = table.n_rows();
         let labels = if has(table, "label") { table.numbers("label")? } else { vec![None; n_rows] };
         for (row, label) in labels.iter().enumerate() {
@@ -373,15 +415,33 @@ impl Cells {
         if cells.n_labelled() == 0 {
             return Err(DetectorError::NoLabels { n_rows });
         }
-        for feature in features {
+        let is_there = |feature: &String| {
             let is_element = |(list, place)| table.list_length(list).is_some_and(|n| place < n);
-            if !has(table, feature) && !element_of(feature).is_some_and(is_element) {
-                let known = feature_columns(table, catalogue);
-                return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
+            has(table, feature) || element_of(feature).is_some_and(is_element)
+        };
+        let may_lack = gaps == Gaps::Kept && features.iter().any(is_there);
+        for feature in features {
+            match is_there(feature) {
+                true => cells.columns.push(table.numbers(feature)?),
+                false if may_lack => cells.columns.push(vec![None; n_rows]),
+                false => {
+                    let known = feature_columns(table, catalogue);
+                    return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
+                }
             }
-            cells.columns.push(table.numbers(feature)?);
         }
         Ok(cells)
+    }
+
+    /// Takes the values of a family that a row has in part, so that a family is there or not.
+    fn blank_partial(&mut self, families: &[Vec<usize>]) {
+        for row in 0..self.labels.len() {
+            for family in families {
+                if family.iter().any(|&column| self.columns[column][row].is_none()) {
+                    family.iter().for_each(|&column| self.columns[column][row] = None);
+                }
+            }
+        }
     }
 
     /// Whether a row is judged: it has a label and its text is about its change.
@@ -397,13 +457,19 @@ impl Cells {
         self.twins.iter().flatten().count()
     }
 
-    /// The rows with a label and every feature: those that are judged, and those that only train.
-    fn complete_rows(&self, features: &[String]) -> Result<(Vec<usize>, Vec<usize>), DetectorError> {
+    /// The rows with a label and every feature, or where gaps are kept any: those that are judged, and those that only train.
+    fn usable_rows(&self, features: &[String], gaps: Gaps) -> Result<(Vec<usize>, Vec<usize>), DetectorError> {
         let n_rows = self.labels.len();
-        let is_complete =
-            |&row: &usize| self.labels[row].is_some() && self.columns.iter().all(|column| column[row].is_some());
+        let cells = |row: usize| self.columns.iter().map(move |column| column[row]);
+        let is_usable = |&row: &usize| {
+            self.labels[row].is_some()
+                && match gaps {
+                    Gaps::LeftOut => cells(row).all(|cell| cell.is_some()),
+                    Gaps::Kept => cells(row).any(|cell| cell.is_some()),
+                }
+        };
         let (usable, mismatched): (Vec<usize>, Vec<usize>) =
-            (0..n_rows).filter(is_complete).partition(|&row| self.twins[row].is_none());
+            (0..n_rows).filter(is_usable).partition(|&row| self.twins[row].is_none());
         if usable.is_empty() {
             let lacking = |column: &Vec<Option<f64>>| {
                 (0..n_rows).filter(|&row| self.is_labelled(row) && column[row].is_none()).count()
@@ -424,10 +490,10 @@ impl Cells {
         }
     }
 
-    /// `[rows, F]` of complete rows.
+    /// `[rows, F]` of usable rows.
     fn features_of(&self, rows: &[usize]) -> Array2<f64> {
         Array2::from_shape_fn((rows.len(), self.columns.len()), |(i, j)| {
-            self.columns[j][rows[i]].unwrap_or(f64::NAN) // present in complete rows
+            self.columns[j][rows[i]].unwrap_or(f64::NAN) // there but where gaps are kept
         })
     }
 

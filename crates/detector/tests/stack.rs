@@ -114,6 +114,49 @@ fn contributions_sum_to_the_log_odds() {
     assert!(model.predict(&vec![f64::NAN; row.len()]).is_nan(), "nobody is left to say anything");
 }
 
+/// Half of the rows lack the list: the other family learns from all of them, the list from those that have it, and every row is judged.
+#[test]
+fn rows_may_lack_a_family() {
+    let whole = rows(false, 6);
+    let mut partial = whole.clone();
+    for row in (0..partial.len()).filter(|row| row / 6 % 2 == 1) {
+        partial.features.row_mut(row).iter_mut().skip(2).for_each(|value| *value = f64::NAN);
+    }
+    let model = learnt(&training(&partial));
+    let stack = model.stack().unwrap();
+    let half: Vec<usize> = (0..whole.len()).filter(|row| row / 6 % 2 == 0).collect();
+    let of_half = LabelledRows::new(
+        whole.feature_names.clone(),
+        whole.features.select(Axis(0), &half),
+        half.iter().map(|&row| whole.labels[row]).collect(),
+        Groups::new(half.iter().map(|row| format!("g{:02}", row / 6)).collect()),
+    );
+    let of_half = LabelledRows { kinds: whole.kinds.clone(), ..of_half };
+    let (all, some) = (learnt(&training(&whole)), learnt(&training(&of_half)));
+    let [all, some] = [&all, &some].map(|model| model.stack().unwrap());
+    assert_eq!(stack.of[0].model, all.of[0].model, "words are learnt from every row");
+    assert_eq!(stack.of[1].model, some.of[1].model, "the list from the rows that have it");
+    assert!(stack.over.coefficients.iter().all(|weight| *weight > 0.0), "{:?}", stack.over);
+
+    let evaluation = evaluate(&partial, settings()).unwrap();
+    let combination = evaluation.predictors.last().unwrap();
+    assert_eq!((combination.overall.n, combination.overall.auc.unwrap() > 0.6), (240, true));
+    let fitted = fit_detector(&partial, FitSettings::new(settings(), BTreeMap::new())).unwrap();
+    assert!(fitted.detector.features.iter().all(|feature| feature.mean.is_finite() && feature.scale > 0.0));
+    let row = partial.features.row(6).to_vec();
+    let sum = fitted.detector.log_odds_at_means() + fitted.detector.contributions(&row).iter().sum::<f64>();
+    assert!((sum - fitted.detector.model().log_odds(&row)).abs() < 1e-9);
+
+    // where no row has both there is nothing to weigh them by
+    for row in (0..partial.len()).filter(|row| row / 6 % 2 == 0) {
+        partial.features.row_mut(row).iter_mut().take(2).for_each(|value| *value = f64::NAN);
+    }
+    match Learner::Stack.fit(&training(&partial), LearnSettings { l2: 1.0, seed: 0 }) {
+        Err(DetectorError::NoCommonRows { families }) => assert_eq!(families, ["own@m", "state@m"]),
+        other => panic!("expected NoCommonRows, got {other:?}"),
+    }
+}
+
 #[test]
 fn the_file_keeps_it_and_is_read_strictly() {
     let detector = fit_detector(&rows(false, 4), FitSettings::new(settings(), BTreeMap::new())).unwrap().detector;

@@ -7,7 +7,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use veridiff_core::families::catalogue::CATALOGUE;
-use veridiff_detector::{Bootstrap, EvalSettings, Interval, PredictorEvaluation, evaluate, labelled_rows, pearson};
+use veridiff_detector::{
+    Bootstrap, EvalSettings, Gaps, Interval, PredictorEvaluation, evaluate, labelled_rows, pearson,
+};
 use veridiff_table::{Table, TableError};
 
 use crate::figures::{Counts, JudgeFigures, ReactionFigures, flip_rate, quadratic_kappa, reaction_figures};
@@ -323,7 +325,7 @@ fn statuses_of(table: &Table, judge: &Columns) -> Result<BTreeMap<String, usize>
 
 /// How well a score orders the labelled rows that have it; none where too few do.
 fn ranking_of(table: &Table, column: &str, settings: EvalSettings) -> Option<PredictorEvaluation> {
-    let rows = labelled_rows(table, &CATALOGUE, &[column.to_owned()], &[]).ok()?;
+    let rows = labelled_rows(table, &CATALOGUE, &[column.to_owned()], &[], Gaps::LeftOut).ok()?;
     let mut evaluation = evaluate(&rows, settings).ok()?;
     let place = evaluation.predictors.iter().position(|predictor| predictor.name == column)?;
     Some(evaluation.predictors.swap_remove(place))

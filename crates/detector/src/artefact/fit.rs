@@ -223,7 +223,8 @@ fn detector(
     let features = rows.feature_names.iter().zip(rows.features.axis_iter(Axis(1)));
     let features = features.zip(scaling.mean.iter().zip(&scaling.scale)).map(|((name, column), (&mean, &scale))| {
         // nobody looks up one of hundreds
-        let quantiles = if element_of(name).is_some() { Vec::new() } else { quantiles(&column.to_vec()) };
+        let there = || column.iter().copied().filter(|x| !x.is_nan()).collect::<Vec<f64>>();
+        let quantiles = if element_of(name).is_some() { Vec::new() } else { quantiles(&there()) };
         Feature { name: name.clone(), mean, scale, quantiles }
     });
     let features = features.collect();
@@ -244,6 +245,7 @@ fn rows_notes(rows: &LabelledRows, learnt: &Learnt) -> Vec<String> {
         ));
     }
     notes.extend(rows.mismatched.note());
+    notes.extend(rows.partial_note());
     if rows.ungrouped {
         notes.push("the table has no `group` column, so every row is a group of its own".into());
     }

@@ -223,6 +223,7 @@ fn summary(rows: &LabelledRows, settings: EvalSettings, predictors: Vec<Predicto
     left_out(rows.n_unlabelled, "want of a label");
     left_out(rows.n_incomplete, "want of a chosen feature");
     notes.extend(rows.mismatched.note());
+    notes.extend(rows.partial_note());
     if rows.ungrouped {
         notes.push("the table has no `group` column, so every row is a group of its own".into());
     }

@@ -142,24 +142,31 @@ fn train_and_score(
     rows: &LabelledRows,
     predictor: Predictor,
     train: &[usize],
-    test: Vec<usize>,
+    mut test: Vec<usize>,
     settings: EvalSettings,
 ) -> Result<Option<SplitScores>, DetectorError> {
+    let mut train = train.to_vec();
+    if let Predictor::Feature(column) = predictor {
+        // a feature alone says nothing of rows that lack it
+        let has = |row: &usize| !rows.features[[*row, column]].is_nan();
+        train.retain(has);
+        test.retain(has);
+    }
     let labels: Vec<bool> = train.iter().map(|&row| rows.labels[row]).collect();
     if labels.iter().all(|label| *label) || !labels.contains(&true) {
         return Ok(None);
     }
     let combine = |chosen: Vec<usize>, learner: Learner| {
         let features = rows.features.select(Axis(1), &chosen);
-        let fitted = self::train(rows, &chosen, learner, (train, &test), settings)?;
+        let fitted = self::train(rows, &chosen, learner, (&train, &test), settings)?;
         let of =
             |rows: &[usize]| rows.iter().map(|&row| fitted.predict(&features.row(row).to_vec())).collect::<Vec<f64>>();
-        Ok::<_, DetectorError>((of(train), of(&test), None, chosen))
+        Ok::<_, DetectorError>((of(&train), of(&test), None, chosen))
     };
     let (train_scores, scores, orientation, chosen) = match predictor {
         Predictor::Feature(column) => {
             let of = |chosen: &[usize]| chosen.iter().map(|&r| rows.features[[r, column]]).collect::<Vec<f64>>();
-            let raw = of(train);
+            let raw = of(&train);
             let sign = if roc_auc(&raw, &labels) >= Some(0.5) { 1.0 } else { -1.0 };
             let signed = |values: Vec<f64>| values.into_iter().map(|x| sign * x).collect::<Vec<f64>>();
             let train_scores = signed(raw);
@@ -168,7 +175,7 @@ fn train_and_score(
         }
         Predictor::Combination(columns) => combine(columns.to_vec(), settings.learner)?,
         Predictor::Stepwise(direction) => {
-            let chosen = select(rows.features.select(Axis(0), train).view(), &labels, direction)?;
+            let chosen = select(rows.features.select(Axis(0), &train).view(), &labels, direction)?;
             combine(chosen, Learner::Logistic)?
         }
     };

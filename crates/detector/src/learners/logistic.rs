@@ -1,7 +1,7 @@
 //! Logistic regression on standardised features.
 
 use linfa::{DatasetBase, traits::Fit};
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -42,8 +42,15 @@ pub struct Scaling {
     pub constant: Vec<usize>,
 }
 
+/// Mean and standard deviation (divisor n).
+fn spread(values: ArrayView1<f64>) -> (f64, f64) {
+    let mean = values.mean().unwrap_or(0.0);
+    (mean, values.mapv(|x| (x - mean).powi(2)).mean().unwrap_or(0.0).sqrt())
+}
+
 impl Scaling {
-    /// Learns the scaling from training rows `[n, F]`, all finite, n at least 1.
+    /// Learns the scaling from training rows `[n, F]`, n at least 1, finite but for NaN, which stands for no value and counts for
+    /// nothing.
     ///
     /// # Errors
     /// [`DetectorError::Overflow`] names a feature whose spread is beyond the range of f64.
@@ -51,8 +58,8 @@ impl Scaling {
         let n_features = features.ncols();
         let mut scaling = Self { mean: vec![0.0; n_features], scale: vec![1.0; n_features], constant: Vec::new() };
         for (column, values) in features.axis_iter(Axis(1)).enumerate() {
-            let mean = values.mean().unwrap_or(0.0);
-            let deviation = values.mapv(|x| (x - mean).powi(2)).mean().unwrap_or(0.0).sqrt();
+            let there: Array1<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
+            let (mean, deviation) = spread(if there.len() < values.len() { there.view() } else { values.view() });
             if !mean.is_finite() || !deviation.is_finite() {
                 return Err(DetectorError::Overflow { column });
             }

@@ -46,7 +46,7 @@ pub struct ColumnKind {
 /// Rows to learn from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingRows {
-    /// `[n, F]`, all finite.
+    /// `[n, F]`, all finite; for a stack NaN in the families that a row lacks.
     pub features: Array2<f64>,
     /// True = positive.
     pub labels: Vec<bool>,

@@ -4,6 +4,9 @@
 //! A list of hundreds of numbers, such as a hidden state, would drown twenty others in one model: here it is projected by a regression
 //! under a strong penalty to a single number, its member's log-odds. What is over the members is fitted to log-odds of rows that the
 //! members did not see, on folds that split no group. All of it belongs to the fit, so an evaluation's folds make all of it anew.
+//!
+//! A row may lack whole families (NaN). A member learns from all rows that have its own, so that one of words may have seen many more
+//! than one that needs a large model; what is over them learns from rows that have all.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +18,7 @@ use crate::{
     DetectorError, Groups, LearnSettings, Learner, Model, Predict, Regression, fit_logistic, grouped_folds,
     learners::{Learn, TrainingRows},
     roc_auc,
-    rows::require_both_classes,
+    rows::{by_family, require_both_classes},
 };
 
 /// Folds that the members' log-odds come from, or as many as there are groups.
@@ -72,7 +75,7 @@ struct Family {
     is_list: bool,
 }
 
-/// What is said of rows that the sayer did not see; none where its training rows had one class.
+/// What is said of rows that the sayer did not see; none where its training rows had one class, or the row lacks its features.
 type Unseen = Vec<Option<f64>>;
 
 impl Learn for Stacking {
@@ -90,6 +93,10 @@ impl Learn for Stacking {
         // rows of which every member says something
         let said: Vec<usize> =
             (0..inner.judged.len()).filter(|&place| chosen.iter().all(|(_, unseen)| unseen[place].is_some())).collect();
+        if said.is_empty() {
+            let families = families.iter().map(|family| family.name.clone()).collect();
+            return Err(DetectorError::NoCommonRows { families });
+        }
         let labels: Vec<bool> = said.iter().map(|&place| rows.labels[inner.judged[place]]).collect();
         require_both_classes(&labels)?;
         let log_odds = Array2::from_shape_fn((said.len(), chosen.len()), |(row, member)| {
@@ -100,7 +107,7 @@ impl Learn for Stacking {
             roc_auc(&log_odds.outer_iter().map(|row| over.log_odds(&row.to_vec())).collect::<Vec<_>>(), &labels)
         };
         let members = families.par_iter().enumerate().map(|(place, family)| {
-            let own = rows.select(&family.columns, &(0..rows.labels.len()).collect::<Vec<_>>());
+            let own = rows.select(&family.columns, &family.whole(rows, 0..rows.labels.len()));
             let means = own.features.mean_axis(Axis(0)).map(|means| means.to_vec()).unwrap_or_default();
             let Candidate { learner, l2 } = chosen[place].0;
             let model = learner.fit(&own, LearnSettings { l2, ..settings })?;
@@ -122,16 +129,19 @@ impl Learn for Stacking {
 
 /// The families of the columns, in the order of their first ones.
 fn families(rows: &TrainingRows) -> Vec<Family> {
-    let mut families: Vec<Family> = Vec::new();
-    for (column, of) in rows.kinds.iter().enumerate() {
-        match families.iter_mut().find(|family| family.name == of.family && family.is_list == of.is_element) {
-            Some(family) => family.columns.push(column),
-            None => {
-                families.push(Family { name: of.family.clone(), columns: vec![column], is_list: of.is_element });
-            }
-        }
+    let of_columns = |columns: Vec<usize>| {
+        let kind = &rows.kinds[columns[0]];
+        Family { name: kind.family.clone(), is_list: kind.is_element, columns }
+    };
+    by_family(&rows.kinds).into_iter().map(of_columns).collect()
+}
+
+impl Family {
+    /// Those of some rows that have all its values.
+    fn whole(&self, rows: &TrainingRows, of: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let has = |row: &usize| self.columns.iter().all(|&column| !rows.features[[*row, column]].is_nan());
+        of.into_iter().filter(has).collect()
     }
-    families
 }
 
 /// Fits what is over the members of these places; the others, and those that would count against what they say, get no weight.
@@ -218,7 +228,8 @@ impl<'a> Inner<'a> {
             .training
             .par_iter()
             .map(|training| {
-                match learner.fit(&self.rows.select(&family.columns, training), LearnSettings { l2, ..settings }) {
+                let training = family.whole(self.rows, training.iter().copied());
+                match learner.fit(&self.rows.select(&family.columns, &training), LearnSettings { l2, ..settings }) {
                     Ok(model) => Ok(Some(model)),
                     Err(DetectorError::OneClass { .. }) => Ok(None),
                     Err(error) => Err(error),
@@ -227,7 +238,8 @@ impl<'a> Inner<'a> {
             .collect::<Result<Vec<Option<Model>>, _>>()?;
         let of_row = |(&row, &fold): (&usize, &usize)| {
             let values: Vec<f64> = family.columns.iter().map(|&column| self.rows.features[[row, column]]).collect();
-            of_folds[fold].as_ref().map(|model| model.log_odds(&values))
+            let is_whole = !values.iter().any(|value| value.is_nan());
+            of_folds[fold].as_ref().filter(|_| is_whole).map(|model| model.log_odds(&values))
         };
         Ok(self.judged.iter().zip(&self.fold_of).map(of_row).collect())
     }

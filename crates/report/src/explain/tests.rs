@@ -13,7 +13,7 @@ use veridiff_core::{
     tokens::Boundary,
 };
 use veridiff_detector::{
-    Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Learner, fit_detector, labelled_rows,
+    Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Gaps, Learner, fit_detector, labelled_rows,
 };
 use veridiff_engine::reading::{attribution::Matrix, scores::StepScores};
 use veridiff_table::{Row, Table};
@@ -365,7 +365,7 @@ fn detector(table: &Table, features: &[&str]) -> Detector {
         bootstrap: Bootstrap { n_resamples: 0, seed: 0 },
     };
     let settings = FitSettings::new(eval, table.metadata().clone());
-    fit_detector(&labelled_rows(table, &CATALOGUE, &features, &[]).unwrap(), settings).unwrap().detector
+    fit_detector(&labelled_rows(table, &CATALOGUE, &features, &[], Gaps::LeftOut).unwrap(), settings).unwrap().detector
 }
 
 fn feature<'a>(explanation: &'a Explanation, column: &str) -> &'a FeatureValue {
