@@ -8,6 +8,7 @@ use crate::{
     focus::Focused,
     judged::JudgeFinding,
     measurement::Measurement,
+    scorer::ScoredEdit,
     tokens::Segment,
     verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
 };
@@ -182,6 +183,9 @@ impl Finding {
 pub struct Evidence {
     /// Words of the text that the model found most surprising after the diff, worst first.
     pub surprising: Vec<SurprisingWord>,
+    /// Words that the model would rather have read otherwise, worst first; empty unless the detector asks for edits of the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub likelier: Vec<Likelier>,
     /// Lines of the diff that the text rests on most; empty without attribution.
     pub lines: Vec<RestsOn>,
     /// The features that moved the verdict most, strongest first.
@@ -199,6 +203,33 @@ pub struct SurprisingWord {
     pub byte_end: usize,
     /// ln p of its least likely token, nats.
     pub logprob: f64,
+}
+
+/// Words of a text that would be more probable as others, behind the same change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Likelier {
+    /// The words as they stand in the text; none where others are missing.
+    pub words: String,
+    /// First byte in the text.
+    pub byte_start: usize,
+    /// Byte in the text one past the last.
+    pub byte_end: usize,
+    /// The words that would be likelier there; none where it is likelier without these.
+    pub instead: String,
+    /// Log-probability of the whole text minus that with the other words: nats, negative.
+    pub margin: f64,
+}
+
+impl Likelier {
+    /// What it says, in words for a person.
+    pub fn says(&self) -> String {
+        let (words, instead) = (self.words.trim(), self.instead.trim());
+        match (words.is_empty(), instead.is_empty()) {
+            (true, _) => format!("it would be likelier with `{instead}`"),
+            (_, true) => format!("it would be likelier without `{words}`"),
+            _ => format!("`{words}` would be likelier as `{instead}`"),
+        }
+    }
 }
 
 /// A line of the diff and its share of the text's attribution.
@@ -292,6 +323,26 @@ pub(crate) fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
     words.sort_by(|a, b| a.logprob.total_cmp(&b.logprob));
     words.truncate(MOST);
     words
+}
+
+/// The words of a text that the model would rather have read otherwise: of edits that meet in the text only the likeliest.
+pub(crate) fn likelier(text: &str, edits: &[ScoredEdit]) -> Vec<Likelier> {
+    let mut preferred: Vec<&ScoredEdit> = edits.iter().filter(|edit| edit.margin < 0.0).collect();
+    preferred.sort_by(|a, b| a.margin.total_cmp(&b.margin));
+    let mut found: Vec<Likelier> = Vec::new();
+    for ScoredEdit { span, with, margin, .. } in preferred {
+        let meets = |known: &Likelier| span.start <= known.byte_end && known.byte_start <= span.end;
+        let Some(words) = text.get(span.clone()).filter(|_| !found.iter().any(meets)) else { continue };
+        found.push(Likelier {
+            words: words.to_owned(),
+            byte_start: span.start,
+            byte_end: span.end,
+            instead: with.clone(),
+            margin: *margin,
+        });
+    }
+    found.truncate(MOST);
+    found
 }
 
 /// The lines of the diff with the largest shares of the attribution's magnitude.
@@ -389,4 +440,40 @@ fn place_of(diff: &Diff, index: usize) -> Option<Place> {
     let file = diff.files().get(lines[index].file?)?.clone();
     let line = lines[index..].iter().chain(lines[..index].iter().rev()).find_map(|line| line.new)?;
     Some(Place { file, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use veridiff_facts::edits::EditKind;
+
+    use super::*;
+
+    #[test]
+    fn of_words_that_meet_the_likeliest_is_told() {
+        let text = "`load` raises nothing now.";
+        let edit = |span, with: &str, margin| ScoredEdit {
+            kind: EditKind::Direction,
+            span,
+            with: with.to_owned(),
+            margin,
+            prior: 0.0,
+        };
+        let edits = [
+            edit(1..5, "fetch", -0.5),
+            edit(7..13, "returns", -2.0),
+            edit(1..5, "store", -1.0),
+            edit(1..5, "limit", 3.0),
+            edit(22..22, " not", -0.1),
+        ];
+        let says: Vec<String> = likelier(text, &edits).iter().map(Likelier::says).collect();
+        let want = [
+            "`raises` would be likelier as `returns`",
+            "`load` would be likelier as `store`",
+            "it would be likelier with `not`",
+        ];
+        assert_eq!(says, want);
+        let without =
+            Likelier { words: "not".into(), byte_start: 0, byte_end: 3, instead: String::new(), margin: -1.0 };
+        assert_eq!(without.says(), "it would be likelier without `not`");
+    }
 }

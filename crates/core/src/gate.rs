@@ -20,8 +20,8 @@ use crate::{
         grounding::GROUNDING,
     },
     finding::{
-        Evidence, Finding, RestsOn, SurprisingWord, absent_notes, contributions, place, range_notes, rests_on,
-        statements, surprising,
+        Evidence, Finding, Likelier, RestsOn, SurprisingWord, absent_notes, contributions, likelier, place,
+        range_notes, rests_on, statements, surprising,
     },
     focus::{Focused, Reach},
     run::{batch::Batch, models::ModelOptions},
@@ -227,6 +227,7 @@ struct Judge {
 }
 
 /// What one scorer says of a sample.
+#[derive(Default)]
 struct Part {
     /// The change and the text; none if the change cannot be read.
     case: Option<Arc<Case>>,
@@ -234,14 +235,14 @@ struct Part {
     error: Option<String>,
     reach: Reach,
     surprising: Vec<SurprisingWord>,
+    likelier: Vec<Likelier>,
     lines: Vec<RestsOn>,
 }
 
 impl Part {
     /// Of a change without changed lines, which no model needs to read.
     fn unread(case: Arc<Case>) -> Self {
-        let (surprising, lines) = (Vec::new(), Vec::new());
-        Part { case: Some(case), columns: Row::new(), error: None, reach: Reach::default(), surprising, lines }
+        Part { case: Some(case), ..Part::default() }
     }
 }
 
@@ -340,6 +341,11 @@ impl Judge {
         finding.decide(&case, facts, (!is_partial).then(|| self.detector.verdict(p)));
         finding.evidence = Evidence {
             surprising: parts.first().map(|part| part.surprising.clone()).unwrap_or_default(),
+            likelier: parts
+                .iter()
+                .find(|part| !part.likelier.is_empty())
+                .map(|part| part.likelier.clone())
+                .unwrap_or_default(),
             lines: parts.iter().find(|part| !part.lines.is_empty()).map(|part| part.lines.clone()).unwrap_or_default(),
             features: contributions(&self.detector, &values),
         };
@@ -424,13 +430,11 @@ fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Wor
             error: None,
             reach: read.reach(),
             surprising: surprising(&read.measurement),
+            likelier: likelier(read.case.text(), &read.measurement.edits),
             lines: rests_on(read),
             case,
         },
-        Err(error) => {
-            let (error, reach) = (Some(describe(error)), Reach::default());
-            Part { case, columns, error, reach, surprising: Vec::new(), lines: Vec::new() }
-        }
+        Err(error) => Part { case, columns, error: Some(describe(error)), ..Part::default() },
     })
 }
 

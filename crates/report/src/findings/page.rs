@@ -53,6 +53,9 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
     if let Some(odds) = odds.and_then(|(odds, verdict)| odds.under(verdict)) {
         let _ = writeln!(page, "{INDENT}{}", odds.says());
     }
+    for likelier in &finding.evidence.likelier {
+        let _ = writeln!(page, "{INDENT}{}", printable(&one_line(&likelier.says())));
+    }
     for line in &finding.evidence.lines {
         let mark = if line.changed { "┃" } else { "│" };
         let _ = writeln!(
