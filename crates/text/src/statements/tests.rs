@@ -59,7 +59,6 @@ fn reviews_request() {
         "We could use a set here.",
         "Maybe rename the variable?".trim_end_matches('?'),
         "nit: remove the blank line",
-        "Check returns too.",
         "Handle errors of `a`.",
         "Return `None` here.",
         "Test the empty list too",

@@ -100,7 +100,7 @@ mod tests {
 
     use crate::rules::{direction::RULE, twins::texts_apart};
 
-    const DIFF: &str = "--- a/send.go\n+++ b/send.go\n@@ -1,5 +1,6 @@ func sendAll(box Box) {\n \tfirst := openBox(box)\n-\tcopyPlain(first)\n+\tcopySealed(first)\n+\tstampAll(first)\n \tcloseBox(first)\n }\n";
+    const DIFF: &str = "--- a/send.go\n+++ b/send.go\n@@ -1,4 +1,5 @@ func sendAll(box Box) {\n \tfirst := openBox(box)\n-\tcopyPlain(first)\n+\tcopySealed(first)\n+\tstampAll(first)\n \tcloseBox(first)\n }\n";
 
     #[test]
     fn what_is_changed_stands_on_a_changed_line() {
