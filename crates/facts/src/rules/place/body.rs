@@ -84,7 +84,7 @@ static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| {
 /// Sentences on what should be, was, or is so in a case.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:should|could|would|may|might|must|can|consider|suggest|instead|rather|was|were|used to|previously|formerly|before|after|until|if|when|unless|where|while|once|twice|again|only|either|or|than|through|via|indirectly|without|because|as|more|directly|explicitly|except|other|either|same|own)\b",
+        r"\b(?:should|could|would|may|might|must|can|consider|suggest|instead|rather|was|were|used to|previously|formerly|before|after|until|if|when|unless|where|while|once|twice|again|only|either|or|than|through|via|indirectly|without|because|as|more|directly|explicitly|except|other|same|own)\b",
     )
 });
 
