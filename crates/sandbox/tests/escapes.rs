@@ -1,5 +1,6 @@
 //! Attempts to leave the sandbox, each of which must succeed outside of it, or it would prove nothing. Where something that an attempt
 //! needs is missing on a machine, the test says so by name.
+#![allow(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
 #![cfg(target_os = "linux")]
 
 use std::{

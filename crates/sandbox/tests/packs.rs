@@ -1,4 +1,5 @@
 //! The verdicts on programs whose faults others have put in: HumanEvalPack and QuixBugs, where VERIDIFF_CODE_DATA names their folder.
+#![allow(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
 #![cfg(target_os = "linux")]
 
 use std::{

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::resample::{Draws, ratio, weighted};
 
+/// A column's name, and what an item has there.
+type Kind<T> = (&'static str, fn(&T) -> &str);
+
 /// Pull requests, and how they are drawn.
 pub(super) struct Groups<'a> {
     dataset: &'a Dataset,
@@ -159,7 +162,7 @@ impl<'a> Groups<'a> {
     }
 
     fn strata(&self, counts: &[Counts], beta: f64) -> Vec<Stratum> {
-        let kinds: [(&'static str, fn(&PullRequest) -> &str); 4] = [
+        let kinds: [Kind<PullRequest>; 4] = [
             ("language", |pr| pr.language.as_str()),
             ("domain", |pr| pr.domain.as_str()),
             ("size", |pr| pr.size()),
@@ -178,7 +181,7 @@ impl<'a> Groups<'a> {
     }
 
     fn recall_of(&self, found: &BTreeSet<usize>, scope: &Scope) -> Vec<RecallOf> {
-        let kinds: [(&'static str, fn(&Comment) -> &str); 3] = [
+        let kinds: [Kind<Comment>; 3] = [
             ("context", |comment| comment.context.as_str()),
             ("category", |comment| comment.category.as_str()),
             ("source", |comment| comment.source_model.as_str()),

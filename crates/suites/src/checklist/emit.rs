@@ -132,15 +132,15 @@ pub fn rows(
             pairs.iter().map(row).collect()
         }
         Form::Verl => {
-            let row = |(i, (case, reviews)): (usize, &(&str, Vec<(&JudgedReview<'_>, Reward)>))| {
+            let rows = by_case.iter().enumerate().map(|(i, (case, reviews))| {
                 let list = reviews[0].0.list;
                 json!({
                     "data_source": "veridiff-checklist", "prompt": prompt(case), "ability": "review",
                     "reward_model": { "style": "rule", "ground_truth": checklist(list) },
                     "extra_info": { "index": i, "case": case, "clean": list.clean },
                 })
-            };
-            by_case.iter().enumerate().map(row).collect()
+            });
+            rows.collect()
         }
     };
     (rows, told)

@@ -1,6 +1,6 @@
 //! A review as passages: bullets, entries of a JSON list, or sentences.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{iter, ops::Range, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn of_json(text: &str) -> Option<Vec<Range<usize>>> {
                 found.push(from + at..from + at + bare.len());
                 from += at + bare.len();
             }
-            None => return Some(vec![0..text.len()]),
+            None => return Some(iter::once(0..text.len()).collect()),
         }
     }
     Some(found)
@@ -98,7 +98,7 @@ pub fn is_no_comment(text: &str) -> bool {
         return is_no_comment(only);
     }
     text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '“' | '”' | '*'));
-    text = text.trim_end_matches(['.', '!']).trim_end_matches(|c: char| matches!(c, '"' | '\'' | '`'));
+    text = text.trim_end_matches(['.', '!']).trim_end_matches(['"', '\'', '`']);
     matches!(text.to_lowercase().as_str(), "no comment" | "no comments")
 }
 
