@@ -446,7 +446,7 @@ fn texts_are_written_and_can_be_scored() {
 fn a_judges_table_is_evaluated_and_fitted() {
     let desk = Desk::new(&samples(60));
     // right about two of three texts
-    let score = |i: usize| if i % 3 == 0 { 3 - 3 * (i % 2) } else { 3 * (i % 2) };
+    let score = |i: usize| if i.is_multiple_of(3) { 3 - 3 * (i % 2) } else { 3 * (i % 2) };
     let script: String = (0..60)
         .map(|i| {
             let reply = format!("{{\"explanation\": \"because\", \"answer\": {}}}", score(i));

@@ -73,7 +73,7 @@ pub fn open(spec: &str, concurrency: Option<usize>, replies: &Path) -> anyhow::R
 }
 
 /// `OUTPUT.replies.jsonl`.
-fn beside(output: &Path) -> PathBuf {
+pub fn beside(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".replies.jsonl");
     PathBuf::from(name)

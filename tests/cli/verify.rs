@@ -114,12 +114,12 @@ fn a_study_goes_from_tasks_to_tables() {
                 "response": response, "code": code, "entry_point": "f" })
         .to_string()
     };
-    let no = format!("Judgment: No\nIt subtracts.\nStep 3, Fix:\n```python\ndef f(n):\n    return 1 + n\n```\n");
+    let no = "Judgment: No\nIt subtracts.\nStep 3, Fix:\n```python\ndef f(n):\n    return 1 + n\n```\n";
     let rows = [
         row("canonical", "correct", "direct", "Yes"),
         row("buggy", "buggy", "direct", "No."),
-        row("canonical", "correct", "full", &no),
-        row("buggy", "buggy", "full", &no),
+        row("canonical", "correct", "full", no),
+        row("buggy", "buggy", "full", no),
     ];
     desk.write("judged.jsonl", rows.join("\n"));
     desk.run_line("study cases tasks.jsonl judged.jsonl -o cases.jsonl");

@@ -1,4 +1,5 @@
 //! Pull requests with their repositories, made in the test: changes as git has them, comments in their places, reviews of every hunk.
+#![allow(clippy::print_stderr, reason = "what differs from git is said by name")]
 
 mod common;
 #[path = "../../git/tests/support/mod.rs"]

@@ -4,17 +4,12 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs,
     io::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
+    path::Path,
 };
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use veridiff_judge::{
-    backend::{Backend as _, Request, spec::Spec},
-    recorder::Recorder,
-    store::Store,
-};
+use veridiff_judge::backend::{Backend as _, Request};
 use veridiff_sandbox::study::{
     parse::{FixGiven, Said},
     prompt::Mode,
@@ -25,7 +20,10 @@ use veridiff_sandbox::study::{
 use super::{
     AskArgs, CasesArgs, Exit, PromptsArgs, SamplesArgs, TablesArgs, read, read_tasks, side_by_side, write_lines,
 };
-use crate::terminal::{UsageError, note, print};
+use crate::{
+    args::backend::{self, Opened},
+    terminal::{UsageError, note, print},
+};
 
 pub(super) fn prompts(args: &PromptsArgs) -> anyhow::Result<Exit> {
     let templates = args.wording.templates()?;
@@ -48,8 +46,7 @@ pub(super) fn ask(args: &AskArgs) -> anyhow::Result<Exit> {
         names.truncate(first);
         all.retain(|task| names.contains(&task.task_id));
     }
-    let store = Arc::new(Store::open(&PathBuf::from(format!("{}.replies.jsonl", args.output.display())))?);
-    let recorder: Recorder = Spec::parse(&args.backend)?.open(&store, None)?;
+    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), &backend::beside(&args.output))?;
     let questions: Vec<(Mode, &Task)> =
         args.wording.modes().into_iter().flat_map(|mode| all.iter().map(move |task| (mode, task))).collect();
     let answers = side_by_side(&questions, args.jobs, "questions", |(mode, task)| {

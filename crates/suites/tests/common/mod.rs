@@ -20,9 +20,12 @@ use veridiff_judge::{
     store::Store,
 };
 
+/// What is answered to a prompt that is asked for the nth time.
+type Answer = dyn Fn(&str, u32) -> Option<String> + Send + Sync;
+
 /// Answers by a function of the prompt; none is a failure.
 pub struct Fake {
-    answer: Box<dyn Fn(&str, u32) -> Option<String> + Send + Sync>,
+    answer: Box<Answer>,
     pub n_asked: Arc<AtomicUsize>,
 }
 
