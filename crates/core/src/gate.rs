@@ -497,15 +497,12 @@ mod tests {
     const _: () = is_shared::<Gate>();
 
     #[test]
-    fn the_shipped_detectors_need_one_scorer() {
-        let tasks = Task::ALL.map(|task| Needs::of(&shipped::default_for(task), false).unwrap());
-        for needs in tasks {
-            assert_eq!(needs.of_scorers.len(), 1);
-            assert!(
-                needs.features.needs_source(SCORER)
-                    && needs.features.needs_source(TEXT)
-                    && !needs.features.needs_attribution()
-            );
+    fn of_the_shipped_detectors_only_that_of_comments_needs_a_scorer() {
+        for (task, n_scorers) in [(Task::Review, 1), (Task::Commit, 0)] {
+            let needs = Needs::of(&shipped::default_for(task), false).unwrap();
+            assert_eq!(needs.of_scorers.len(), n_scorers);
+            assert_eq!(needs.features.needs_source(SCORER), n_scorers > 0);
+            assert!(needs.features.needs_source(TEXT) && !needs.features.needs_attribution());
         }
         assert!(Needs::of(&shipped::default_for(Task::Review), true).unwrap().features.needs_attribution());
     }
