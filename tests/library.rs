@@ -56,6 +56,8 @@ fn no_code_of_the_library_lifts_the_lints_or_goes_around_them() {
         ["clippy::print", "clippy::restriction", "clippy::all", "io::stdout", "io::stderr", "/dev/std"];
     let mut files = Vec::new();
     crates().iter().for_each(|path| sources(&path.join("src"), &mut files));
+    // a crate's own program owns its terminal
+    files.retain(|path| !path.components().any(|part| part.as_os_str() == "bin"));
     assert!(files.len() > 100, "{} files", files.len());
     for file in files {
         let source = fs::read_to_string(&file).unwrap();

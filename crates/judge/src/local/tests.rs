@@ -256,7 +256,6 @@ fn levels_are_those_of_the_reference() {
 /// Greedy answers to ten questions beside those of llama.cpp's server on the same GGUF file, which multiplies quantised numbers:
 /// the first tokens are the same, and its tokens have our probabilities within 0.15 nats in the mean.
 #[cfg(feature = "endpoint")]
-#[expect(clippy::print_stderr, reason = "the figures are what the test is run for")]
 #[test]
 #[ignore = "needs VERIDIFF_LLAMA_SERVER=openai:http://127.0.0.1:PORT/v1#NAME, and its model as VERIDIFF_LLAMA_MODEL"]
 fn greedy_answers_are_those_of_llama_cpp() {
@@ -305,13 +304,13 @@ fn greedy_answers_are_those_of_llama_cpp() {
             past = Arc::new(past.extended(&local.decoder, &[id]).unwrap());
         }
     }
-    eprintln!(
+    let figures = format!(
         "first tokens the same {n_same_first} of 10, {n_same} of {n_tokens} before the first that differs; {:.3} nats away in the \
          mean; {:.1} s by the server, {:.1} s here",
         away / n_tokens as f64,
         seconds[0],
         seconds[1]
     );
-    assert_eq!(n_same_first, 10);
-    assert!(n_tokens > 100 && away / (n_tokens as f64) < 0.15);
+    assert_eq!(n_same_first, 10, "{figures}");
+    assert!(n_tokens > 100 && away / (n_tokens as f64) < 0.15, "{figures}");
 }
