@@ -5,7 +5,12 @@ mod common;
 #[path = "../../git/tests/support/mod.rs"]
 mod support;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::Permissions,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
 use common::{Fake, recorder};
 use support::{Fixture, git_in};
@@ -74,8 +79,8 @@ fn parted() -> Parted {
     fixture.git(&["mv", "old.py", "new.py"]);
     fixture.write("a.py", changed).write("new.py", lines(12).replace("line 6\n", "LINE 6\n")).remove("gone.py");
     fixture.write("bin", b"\0\x02").write("crlf.py", "a\r\nB\r\nc\r\n").write("latin.py", b"caf\xe9 = 2\n");
-    fixture.git(&["update-index", "--chmod=+x", "mode.sh"]);
-    std::os::unix::fs::symlink("a.py", fixture.folder.path().join("link.py")).unwrap();
+    std::fs::set_permissions(fixture.folder.path().join("mode.sh"), Permissions::from_mode(0o755)).unwrap();
+    symlink("a.py", fixture.folder.path().join("link.py")).unwrap();
     let target = fixture.commit("Change line 10\n\nand more");
     fixture.git(&["switch", "--quiet", "main"]);
     fixture.write("a.py", "something else\n");
