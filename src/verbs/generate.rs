@@ -34,8 +34,7 @@ Examples:
   veridiff generate --input diffs.jsonl --backend local:qwen2.5-coder-0.5b -o texts.jsonl
   veridiff score --input texts.jsonl -o table.parquet
   veridiff check --input texts.jsonl
-  veridiff generate --input diffs.jsonl --backend openai:http://localhost:8080/v1#MODEL --task commit \\
-      --temperature 0.7 --texts 4 -o texts.jsonl";
+  veridiff generate --input diffs.jsonl --backend openai:http://localhost:8080/v1#MODEL --task commit --temperature 0.7 --texts 4 -o texts.jsonl";
 
 /// Arguments of `veridiff generate`.
 #[derive(Debug, clap::Args)]

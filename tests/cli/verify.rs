@@ -30,9 +30,24 @@ fn without_measures(text: &str) -> Vec<Value> {
     lines
 }
 
+/// Whether code can be confined on this machine; where it cannot, that is said.
+#[expect(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
+fn confines(desk: &Desk) -> bool {
+    let machine = desk.run_line("doctor --sandbox").stdout;
+    let possible = !machine.contains("level: none") || machine.contains("POSSIBLE");
+    if !possible {
+        eprintln!("not tested here, for want of a sandbox:\n{machine}");
+    }
+    possible
+}
+
 #[test]
+#[ignore = "beside a hundred others a program runs out of its time: run alone, as .ci/run does"]
 fn exit_statuses_say_what_was_found() {
     let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
     desk.write("supported.jsonl", case("a", WRONG, RIGHT));
     desk.write("unsupported.jsonl", case("a", RIGHT, WRONG));
     desk.write("abstain.jsonl", case("a", WRONG, WRONG));
@@ -64,8 +79,12 @@ fn exit_statuses_say_what_was_found() {
 }
 
 #[test]
+#[ignore = "beside a hundred others a program runs out of its time: run alone, as .ci/run does"]
 fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
     let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
     let pairs = [(WRONG, RIGHT), (RIGHT, WRONG), (WRONG, WRONG), (RIGHT, "def f(m):\n    return 1 + m\n")];
     let cases: String = (0..40).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect();
     desk.write("in.jsonl", cases);
@@ -94,8 +113,12 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
 }
 
 #[test]
+#[ignore = "beside a hundred others a program runs out of its time: run alone, as .ci/run does"]
 fn a_study_goes_from_tasks_to_tables() {
     let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
     let pack = |id: usize, buggy: &str| {
         json!({ "task_id": format!("Python/{id}"), "declaration": "def f(n):\n", "text": "Adds one.\n>>> f(1)\n2", "entry_point": "f",
                 "test": "def check(f):\n    assert f(1) == 2\n    assert f(7) == 8\n\ncheck(f)\n", "canonical_solution": "    return n + 1\n",
