@@ -1,7 +1,7 @@
 //! Inputs on which program and fix are compared, made of those that there are. No model is asked, and no expected value is made up.
 //!
 //! A value is changed by its type, after the way of EvalPlus (Liu et al. 2023): numbers by one or for another of the pool, text and lists cut,
-//! doubled and put together, entries dropped, doubled and replaced, at most [`MAX_DEPTH`] deep.
+//! doubled and put together, entries dropped, doubled and replaced, at most 5 deep.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -39,7 +39,7 @@ pub struct Witness {
     pub after: Json,
 }
 
-/// What was seen, at most [`MAX_SHOWN`] of each kind.
+/// What was seen, at most 5 of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Tests that fail, and pass with the fix.
