@@ -15,7 +15,7 @@ attempt("link a file", lambda: os.link(GIVEN["folder"] + "/canary", GIVEN["folde
 attempt("open the library for writing", lambda: os.close(os.open(os.__file__, os.O_RDWR)))
 attempt("make a device", lambda: os.mknod(GIVEN["scratch"] + "/device", 0o20666, os.makedev(1, 3)))
 attempt("open the kernel's log", lambda: os.close(os.open("/dev/kmsg", os.O_RDONLY)))
-attempt("look through the first process's root", lambda: os.listdir("/proc/1/root/etc/apt"))
+attempt("look through the first process's root", lambda: os.listdir("/proc/1/root" + GIVEN["folder"]))
 attempt("open a setting of the kernel", lambda: os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)))
 attempt("open the trigger of the kernel", lambda: os.close(os.open("/proc/sysrq-trigger", os.O_WRONLY)))
 attempt("look at devices", lambda: os.listdir("/sys/devices"))
