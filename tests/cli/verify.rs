@@ -42,7 +42,6 @@ fn confines(desk: &Desk) -> bool {
 }
 
 #[test]
-#[ignore = "beside a hundred other tests a verdict came out as an abstention once: run alone, as .ci/run does"]
 fn exit_statuses_say_what_was_found() {
     let desk = Desk::new();
     if !confines(&desk) {
@@ -79,7 +78,6 @@ fn exit_statuses_say_what_was_found() {
 }
 
 #[test]
-#[ignore = "beside a hundred other tests a verdict came out as an abstention once: run alone, as .ci/run does"]
 fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
     let desk = Desk::new();
     if !confines(&desk) {
@@ -113,7 +111,6 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
 }
 
 #[test]
-#[ignore = "beside a hundred other tests a verdict came out as an abstention once: run alone, as .ci/run does"]
 fn a_study_goes_from_tasks_to_tables() {
     let desk = Desk::new();
     if !confines(&desk) {

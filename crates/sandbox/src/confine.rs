@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    ffi::CString,
+    ffi::{CString, c_char},
     fs::File,
     io::{self, Write as _},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
@@ -20,7 +20,6 @@ use nix::{
         resource::{Resource, getrlimit, setrlimit},
         stat::Mode,
     },
-    unistd::execve,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
 
@@ -76,7 +75,6 @@ pub fn unpack(files: &[BoxFile]) -> Step<()> {
 pub fn execute(job: &Job, argv: &[String], streams: Streams, processor: Option<usize>) -> Step<Infallible> {
     arrange(streams)?;
     let view = Landlock::open(job)?;
-    limit(&job.limits)?;
     // an address that is the same in every run makes what a program prints of it the same
     at("fixing addresses")(personality::set(Persona::ADDR_NO_RANDOMIZE))?;
     if let Some(processor) = processor {
@@ -93,10 +91,19 @@ pub fn execute(job: &Job, argv: &[String], streams: Streams, processor: Option<u
     let env = job.env.iter().map(|(name, value)| text(&format!("{name}={value}"))).collect::<Step<Vec<_>>>()?;
     let program = argv.first().ok_or("a step without a program")?;
     let filters = at("compiling the filters of calls")(crate::seccomp::filters())?;
+    let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (argv_pointers, env_pointers) = (pointers(&argv), pointers(&env));
+    let executing = at(format!("executing {program:?}"));
+    // from here on nothing may take memory: an allocator may have more addresses reserved than the program may have, and gets no more
+    limit(&job.limits)?;
     for filter in &filters {
         at("filtering calls")(seccompiler::apply_filter(filter))?;
     }
-    at(format!("executing {program:?}"))(execve(program, &argv, &env))
+    // SAFETY: both arrays end with a null, and their strings live on
+    unsafe { libc::execve(program.as_ptr(), argv_pointers.as_ptr(), env_pointers.as_ptr()) };
+    executing(Err(io::Error::last_os_error()))
 }
 
 /// Opens something harmless wherever one of the lowest descriptors is free, so that none of ours gets a number that the program's will

@@ -307,6 +307,7 @@ fn lost() -> SandboxError {
 
 /// What the tests of a `program` suite ended with.
 fn ended(talk: Talk, name: &str, integrity: Integrity, outcome: Outcome) -> Ended {
+    let is_of_tests = matches!(talk.first_end, Some((1, _)));
     let status = talk.first_end.map_or_else(|| outcome.status.clone(), |(_, status)| status);
     let (mark, detail) = match (&talk.not_loaded, &talk.odd, talk.end) {
         (Some(why), _, _) => (Mark::Fail, why.clone()),
@@ -324,6 +325,10 @@ fn ended(talk: Talk, name: &str, integrity: Integrity, outcome: Outcome) -> Ende
             Status::Exit(0) => (Mark::Error, detail),
             status => mark_of(status),
         },
+        // tests that are run elsewhere and end by themselves say nothing of the program
+        (None, None, None) if is_of_tests && matches!(status, Status::Exit(_) | Status::Signal(_)) => {
+            (Mark::Error, format!("the tests ended by themselves: {}", mark_of(&status).1))
+        }
         (None, None, None) => mark_of(&status),
     };
     let tests = vec![(name.to_owned(), mark, detail)];
