@@ -66,5 +66,5 @@ pub use statistics::distributions::Z_95;
 pub use statistics::distributions::holm;
 pub use statistics::proportion::proportion_interval;
 pub use statistics::quantiles::{percentile, quantiles};
-pub use statistics::roc::{Bootstrap, Interval, Scored, roc_auc};
+pub use statistics::roc::{Bootstrap, Interval, Scored, quantile, roc_auc};
 pub(crate) use statistics::roc::{auc_difference_interval, auc_interval, best_threshold};

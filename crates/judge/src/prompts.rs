@@ -269,7 +269,7 @@ fn end_of_diff(template: &str) -> usize {
 }
 
 /// A text with `{key}` replaced by values in one pass: what a value holds is never replaced.
-pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
+pub fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = rest.find('{') {

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use veridiff_judge::{
     backend::{Backend, Reply, Request},
     failure::{Failure, Kind},
+    prompts::filled,
     recorder::Recorder,
 };
 
@@ -45,28 +46,7 @@ impl Template {
     /// that stands nowhere in the data, so that nobody who wrote them can end them.
     pub fn fill(&self, data: &[(&str, &str)]) -> String {
         let nonce = nonce(data);
-        let (mut out, mut rest) = (String::new(), self.text.as_str());
-        while let Some(at) = rest.find('{') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let place = rest[1..].split('}').next().unwrap_or_default();
-            let value = match place {
-                "nonce" => Some(nonce.as_str()),
-                name => data.iter().find(|(known, _)| *known == name).map(|(_, value)| *value),
-            };
-            match value {
-                Some(value) => {
-                    out.push_str(value);
-                    rest = &rest[place.len() + 2..];
-                }
-                None => {
-                    out.push('{');
-                    rest = &rest[1..];
-                }
-            }
-        }
-        out.push_str(rest);
-        out
+        filled(&self.text, &[data, &[("nonce", nonce.as_str())]].concat())
     }
 }
 

@@ -4,7 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use veridiff_detector::Interval;
+use veridiff_detector::{Interval, quantile};
 
 /// How often groups are drawn unless asked otherwise.
 pub const RESAMPLES: usize = 2000;
@@ -115,14 +115,6 @@ pub fn weighted(values: &[f64], counts: &[u16]) -> f64 {
 /// A share; none of nothing.
 pub fn ratio(over: f64, under: f64) -> Option<f64> {
     (under > 0.0).then(|| over / under)
-}
-
-/// The quantile of ascending values, linear between neighbours (Hyndman and Fan's type 7).
-fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let position = q * (sorted.len() - 1) as f64;
-    let (below, share) = (position.floor() as usize, position.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * share
 }
 
 #[cfg(test)]

@@ -6,10 +6,7 @@ mod report;
 mod reward;
 mod score;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Subcommand;
 
@@ -103,16 +100,30 @@ impl FileArgs {
     }
 }
 
-/// The verdicts of one judge of a file: of the only one, or of the one that is named.
-fn verdicts(path: &Path, judge: Option<&str>) -> Result<Vec<Verdict>, SuiteError> {
-    let all: Vec<Verdict> = lines::read(path)?;
-    let names: std::collections::BTreeSet<String> = all.iter().map(|verdict| verdict.judge.clone()).collect();
-    let kept: Vec<Verdict> =
-        all.into_iter().filter(|verdict| judge.is_none_or(|judge| verdict.judge == judge)).collect();
-    if let (Some(judge), true) = (judge, kept.is_empty()) {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let why = format!("`{}` has no verdicts of a judge called `{judge}`", path.display());
-        return Err(SuiteError::mismatch(why, format!("the judges there are: {}", names.join(", "))));
+/// The verdicts of one judge.
+#[derive(Debug, clap::Args)]
+struct VerdictArgs {
+    /// The verdicts that `checklist score` wrote
+    #[arg(long, value_name = "FILE")]
+    verdicts: PathBuf,
+    /// The judge, where the file has several
+    #[arg(long, value_name = "NAME")]
+    judge: Option<String>,
+}
+
+impl VerdictArgs {
+    /// The verdicts of the only judge of the file, or of the one that is named.
+    fn read(&self) -> Result<Vec<Verdict>, SuiteError> {
+        let (path, judge) = (&self.verdicts, self.judge.as_deref());
+        let all: Vec<Verdict> = lines::read(path)?;
+        let names: std::collections::BTreeSet<String> = all.iter().map(|verdict| verdict.judge.clone()).collect();
+        let kept: Vec<Verdict> =
+            all.into_iter().filter(|verdict| judge.is_none_or(|judge| verdict.judge == judge)).collect();
+        if let (Some(judge), true) = (judge, kept.is_empty()) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let why = format!("`{}` has no verdicts of a judge called `{judge}`", path.display());
+            return Err(SuiteError::mismatch(why, format!("the judges there are: {}", names.join(", "))));
+        }
+        Ok(kept)
     }
-    Ok(kept)
 }

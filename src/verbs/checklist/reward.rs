@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{FileArgs, verdicts};
+use super::{FileArgs, VerdictArgs};
 use crate::{
     args::choice,
     terminal::{UsageError, note},
@@ -23,12 +23,8 @@ use veridiff_suites::{
 pub struct Args {
     #[command(flatten)]
     files: FileArgs,
-    /// The verdicts that `checklist score` wrote
-    #[arg(long, value_name = "FILE")]
-    verdicts: PathBuf,
-    /// The judge, where the file has several
-    #[arg(long, value_name = "NAME")]
-    judge: Option<String>,
+    #[command(flatten)]
+    verdicts: VerdictArgs,
     /// What is written: rewards, or rows that a trainer reads
     #[arg(long, value_name = "FORM", value_parser = choice::<Form>(Form::NAMES), default_value_t = Form::Rewards)]
     emit: Form,
@@ -78,7 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     spec.check().map_err(|problem| UsageError::error(problem, "see `veridiff checklist reward --help`"))?;
     let mut files = args.files.read()?;
     files.reviews.retain(|review| !review.generator.starts_with('('));
-    let verdicts = verdicts(&args.verdicts, args.judge.as_deref())?;
+    let verdicts = args.verdicts.read()?;
     let study = Study { lists: &files.lists, reviews: &files.reviews, cases: &files.cases, verdicts: &verdicts };
     let judged = judged(&study, 0)?;
     let cases = files.cases.iter().map(|case| (case.id.as_str(), case)).collect();

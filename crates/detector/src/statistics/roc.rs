@@ -171,8 +171,11 @@ pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The `q` quantile of ascending, non-empty values, linear between neighbours.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+/// The `q` quantile of ascending, non-empty values, linear between neighbours (Hyndman and Fan's type 7).
+///
+/// # Panics
+/// If there are no values.
+pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let position = q * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
