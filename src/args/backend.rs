@@ -20,7 +20,7 @@ const ANSWERS: &str = "What answers";
 /// What answers, and in whose words it is asked.
 #[derive(Debug, clap::Args)]
 pub struct BackendArgs {
-    /// What answers: `[NAME=]openai:URL#MODEL`, `scripted:FILE`, `replay:FILE` or a `.toml` that names one with its settings
+    /// What answers: `[NAME=]local:MODEL`, `openai:URL#MODEL`, `scripted:FILE`, `replay:FILE` or a `.toml` that names one with its settings
     #[arg(long, value_name = "SPEC", help_heading = ANSWERS)]
     backend: String,
     /// Prompts in the place of the program's own, a table a step

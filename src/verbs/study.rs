@@ -141,7 +141,7 @@ struct AskArgs {
     tasks: PathBuf,
     #[command(flatten)]
     wording: WordingArgs,
-    /// Who is asked, as `judge` takes it: openai:URL#MODEL, scripted:FILE, replay:FILE, or a .toml file
+    /// Who is asked, as `judge` takes it: local:MODEL, openai:URL#MODEL, scripted:FILE, replay:FILE, or a .toml file
     #[arg(long, value_name = "SPEC")]
     backend: String,
     /// Where the judged rows go (.jsonl); each reply is kept beside it (.replies.jsonl) before it is used, and none is asked for twice
