@@ -1,12 +1,9 @@
 //! Scores and attribution against the numbers of the reference stack (Inseq, transformers, PyTorch; `tests/fixtures`), and
 //! gradients against central differences.
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
+use crate::common::{assert_vector, cases, check_case, decoder, fixture};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
-use common::{assert_vector, cases, check_case, decoder, fixture};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use veridiff_core::{families::attribution::aggregate, measurement::TargetRule};

@@ -1,12 +1,9 @@
 //! Similarity, entailment and BLEU-4 against the reference stack (transformers, PyTorch, sacrebleu, NLTK).
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
 use std::{collections::BTreeMap, fs};
 
+use crate::common::{assert_vector, fixture};
 use candle_core::Device;
-use common::{assert_vector, fixture};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use veridiff_core::families::reference::bleu::{Bleu, mteval_13a};

@@ -10,7 +10,7 @@ use veridiff_detector::proportion_interval;
 const BOUND: f64 = 1e-12;
 
 fn cases(what: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(include_str!("../../../tests/fixtures/agreement_reference.json")).unwrap();
+    let all: Value = serde_json::from_str(include_str!("../../../../tests/fixtures/agreement_reference.json")).unwrap();
     all[what].as_array().unwrap().clone()
 }
 

@@ -1,13 +1,10 @@
 //! An encoder-decoder against the reference stack (Inseq on transformers): token ids, scores, matrices over source and text,
 //! aggregates; and what half a checkpoint, a wrong configuration or a long text is told.
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
 use std::{collections::BTreeMap, fs, path::Path};
 
+use crate::common::{Rows, Step, assert_matrix, assert_vector, fixture};
 use candle_core::{DType, Device};
-use common::{Rows, Step, assert_matrix, assert_vector, fixture};
 use serde::Deserialize;
 use veridiff_core::{
     Error,

@@ -1,11 +1,8 @@
 //! Real weights against the reference stack: the default model always, the larger one on request
-//! (`cargo test --release --test real_models -- --ignored`), because it is half a gigabyte to fetch.
+//! (`cargo test --release -p veridiff-core --test reference real_models -- --ignored`), because it is half a gigabyte to fetch.
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
+use crate::common::{cases, check_case, fixture};
 use candle_core::{DType, Device};
-use common::{cases, check_case, fixture};
 use veridiff_core::{families::attribution::aggregate, measurement::TargetRule, scorer::Scorer, settings::Settings};
 use veridiff_engine::{
     decoder::Decoder,

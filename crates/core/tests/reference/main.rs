@@ -1,0 +1,15 @@
+//! The library beside its references: Inseq, transformers, sacrebleu, NLTK, scikit-learn. One program, since each links all of candle.
+
+#[path = "../../../../tests/common/mod.rs"]
+mod common;
+
+mod adapter;
+mod annotation;
+mod attribution;
+mod focus;
+mod inside;
+mod real_models;
+mod references;
+mod t5;
+mod text;
+mod unseen;

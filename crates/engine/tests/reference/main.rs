@@ -1,0 +1,6 @@
+//! The engine beside PyTorch, transformers and central differences, on fixtures. One program, since each links all of candle.
+
+mod encoders;
+mod models;
+mod quantised;
+mod reading;
