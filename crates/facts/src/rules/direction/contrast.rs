@@ -197,11 +197,11 @@ fn judge(scene: &Scene<'_, '_>, old: &str, new: &str, form: &Form, part: Range<u
     };
     let (lines, message) = match (new_against.first(), old_against.first()) {
         (Some(term), _) => {
-            let place = format!("`{}` is {}on removed lines", term.key, only(&term.places, &term.places.added));
+            let place = format!("`{}` is {}on removed lines", term.written, only(&term.places, &term.places.added));
             (term.places.removed.clone(), place)
         }
         (None, Some(term)) => {
-            let place = format!("`{}` is {}on added lines", term.key, only(&term.places, &term.places.removed));
+            let place = format!("`{}` is {}on added lines", term.written, only(&term.places, &term.places.removed));
             (term.places.added.clone(), place)
         }
         _ => return None,
@@ -224,7 +224,7 @@ fn value_stays(scene: &Scene<'_, '_>, old: &[Term<'_>], new: &[Term<'_>], part: 
     let is_nowhere = is.places.is_empty()
         && !(0..scene.change.diff.lines().len()).any(|line| scene.change.code(line).contains(&is.written));
     let stays = !was.places.added.is_empty() && !was.places.went();
-    let message = format!("{} is still there, and no {}", was.key, is.key);
+    let message = format!("{} is still there, and no {}", was.written, is.written);
     (is_nowhere && stays).then(|| Claimed {
         ruling: Ruling::Contradicted,
         part,

@@ -139,7 +139,7 @@ fn judge(scene: &Scene<'_, '_>, way: Way, thing: &str, part: Range<usize>) -> Op
     if let (Way::Goes, [term]) = (way, &terms[..])
         && is_untouched(scene, term)
     {
-        return claimed(term.places.context.clone(), format!("no line with `{}` is removed", term.key));
+        return claimed(term.places.context.clone(), format!("no line with `{}` is removed", term.written));
     }
     if !says_enough(scene, way, &terms) {
         return None;

@@ -45,12 +45,18 @@ pub fn moved(scene: &Scene<'_, '_>, way: Way, weight: Weight, mention: &Mention)
         Way::Came if against => Some((
             Ruling::Contradicted,
             places.removed.clone(),
-            format!("`{name}` is only on removed lines: the change takes it away"),
+            match places.context.is_empty() {
+                true => format!("`{name}` is only on removed lines: the change takes it away"),
+                false => format!("`{name}` is on removed lines, and on no added one"),
+            },
         )),
         Way::Went if against && !mention.is_literal() && !takes_away(scene, &places.added) => Some((
             Ruling::Contradicted,
             places.added.clone(),
-            format!("`{name}` is only on added lines: the change brings it"),
+            match places.context.is_empty() {
+                true => format!("`{name}` is only on added lines: the change brings it"),
+                false => format!("`{name}` is on added lines, and on no removed one"),
+            },
         )),
         // its definition stands as it was, and no line with it is removed
         Way::Went

@@ -68,3 +68,32 @@ fn what_is_denied_asked_for_or_stays_is_not_read() {
     );
     assert_eq!(ruling("Drop the `limit` variable", Task::Commit), Some(Ruling::Contradicted), "it stays");
 }
+
+#[test]
+fn what_is_told_is_what_the_lines_show() {
+    let diff = "--- a/c.py\n+++ b/c.py\n@@ -1,6 +1,7 @@\n class Cache:\n-    def __init__(self, size=100):\n+    def __init__(self, size=100, ttl=60.0):\n     def get(self, key):\n-        return self._data.get(key)\n+        return self._data[key]\n     def fetch(self, url):\n-        return None\n+        # nothing came\n+        raise FetchError(url)\n";
+    let diff = veridiff_text::diff::Diff::parse(diff).unwrap();
+    let change = crate::change::Change::new(&diff);
+    for (text, told) in [
+        (
+            "Gives back the value instead of raising an error.",
+            "it is the other way round: `raising` is only on added lines",
+        ),
+        (
+            "Replaces `raise FetchError(url)` with `return None`.",
+            "it is the other way round: `return None` made way for `raise FetchError(url)`",
+        ),
+        ("Adds a `get` call.", "`get` is on removed lines, and on no added one"),
+        ("`FetchError` was dropped.", "`FetchError` is only on added lines: the change brings it"),
+        ("`ttl` defaults to 300.", "`ttl` is 60.0 here, not 300"),
+        ("`size` went from 10 to 100.", "`size` was 100 here, not 10"),
+    ] {
+        let judgement = crate::judge::Judgement::new(&change, text, Task::Review, None);
+        let messages: Vec<&str> = judgement
+            .rulings()
+            .filter(|ruled| ruled.ruling == Ruling::Contradicted)
+            .map(|ruled| ruled.message.as_str())
+            .collect();
+        assert_eq!(messages, [told], "{text}");
+    }
+}
