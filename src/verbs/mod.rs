@@ -122,7 +122,7 @@ enum Command {
     Bench(bench::Args),
     /// Measure reviews by the points that they have to raise, and by what they make up
     Checklist(checklist::Args),
-    /// Join the tables of several shards into one
+    /// Join the tables of several shards into one, or those of several runs over the same rows
     Merge(merge::Args),
     /// List, fetch and describe models
     Models(models::Args),

@@ -339,6 +339,28 @@ fn merged_shards_are_the_whole_table_byte_for_byte() {
     mixed.refused(&["different settings", "`fold`", "hint: "]);
 }
 
+#[test]
+fn tables_of_the_same_rows_stand_beside_each_other() {
+    let desk = desk_with_demo();
+    let score = |features: &str, more: &str, output: &str| {
+        let line = format!("score --input in.jsonl --features {features} {more} --output {output}");
+        desk.run_line(&line).ends(0, &[]);
+    };
+    score("form", "--limit 24", "form.csv");
+    score("grounding", "--limit 26", "words.csv");
+    score("form,grounding", "--limit 24", "both.csv");
+    let run = desk.run_line("merge --beside form.csv words.csv -o joined.csv --json");
+    let run = run.ends(0, &["24 rows", "0 of the rows are not in words.csv, and 2 of its rows are left out"]);
+    assert!(run.stdout.contains("\"n_left_out\":[2]"), "{}", run.stdout);
+    let line = "fit --input joined.csv --features form_words,ground_words --output d.json";
+    let joined = desk.run_line(line).ends(0, &[]).stdout.clone();
+    let line = "fit --input both.csv --features form_words,ground_words --output e.json";
+    assert_eq!(joined, *desk.run_line(line).ends(0, &[]).stdout, "whatever a table was made of");
+    desk.write("other.csv", "id,label\nread-ids-a,7\n");
+    let refused = desk.run_line("merge --beside form.csv other.csv -o joined.csv");
+    refused.refused(&["`label`", "hint: put beside each other only tables of one file"]);
+}
+
 /// `score … | head` must not compute what nobody reads.
 #[test]
 fn a_reader_that_leaves_ends_the_run() {

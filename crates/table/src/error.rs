@@ -102,6 +102,22 @@ pub enum TableError {
         /// The columns that one of them lacks.
         different: Vec<Difference>,
     },
+    /// Two tables of the same rows say different things of one.
+    #[error(
+        "`{left}` row {row} and the same row of `{right}` have `{}` and `{}` under `{}`",
+        shown(left_value),
+        shown(right_value),
+        shown(column)
+    )]
+    Disagree {
+        column: String,
+        /// In the first table, from 1.
+        row: usize,
+        left: String,
+        left_value: String,
+        right: String,
+        right_value: String,
+    },
     /// A value that must be unique, twice.
     #[error("{column} `{}` is in `{left}` row {left_row} and in `{right}` row {right_row}", shown(value))]
     Duplicate {
@@ -175,6 +191,7 @@ impl TableError {
             NotANumber { .. } => "choose a numeric column",
             Provenance { .. } => "put together only shards of one run; score the others again with the same settings",
             Columns { .. } => "put together only tables of one kind",
+            Disagree { .. } => "put beside each other only tables of one file of samples; score the other one again",
             Duplicate { .. } => "give each shard once, and only shards of one input",
             Unnamed { .. } | JournalRow { .. } => "each row needs its own",
             JournalExists { .. } => "go on where it stopped with --resume, or start anew with --overwrite",

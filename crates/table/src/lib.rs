@@ -14,6 +14,7 @@
 //! A missing key is a null. A column stands where its key first appeared. A table never holds NaN or an infinity.
 //! Provenance is the table's [metadata](Table::metadata).
 
+mod beside;
 pub mod catalogue;
 mod cell;
 mod error;
@@ -32,6 +33,7 @@ use arrow_schema::{Field, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use beside::BesideSummary;
 use cell::{Cell, Kind};
 pub use error::{Difference, TableError};
 pub use journal::{Groups, Journal};

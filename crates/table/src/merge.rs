@@ -119,7 +119,7 @@ impl Table {
         Ok((merged, summary))
     }
 
-    fn cell(&self, column: usize, row: usize) -> Cell {
+    pub(super) fn cell(&self, column: usize, row: usize) -> Cell {
         cell::cell_at(self.batch.column(column), self.columns[column].kind, row)
     }
 }
