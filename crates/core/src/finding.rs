@@ -73,6 +73,9 @@ pub struct StatementFinding {
     pub kind: &'static str,
     /// What the facts alone say of it.
     pub verdict: Verdict,
+    /// Why its verdict is `abstain`; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Probability that the change does not support it, 0 to 1: the detector's of the whole text, or even chances without one, shifted
     /// by how often statements that stand so to their change are false; of a contradicted one at least its rule's measured precision.
     /// Null for what says nothing that could be false.
@@ -258,13 +261,17 @@ pub struct Contribution {
 
 /// The statements of a case with what the change says of each, and what a detector says of the whole text.
 pub(crate) fn statements(case: &Case, judgement: &Judgement, p_detector: Option<f64>) -> Vec<StatementFinding> {
-    let of = |judged: &Judged| StatementFinding {
-        byte_start: judged.span.start,
-        byte_end: judged.span.end,
-        kind: judged.kind.name(),
-        verdict: of_statement(judged).verdict,
-        p_hallucination: of_statement_probability(judged, judgement.language, p_detector),
-        facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
+    let of = |judged: &Judged| {
+        let Decided { verdict, reason } = of_statement(judged);
+        StatementFinding {
+            byte_start: judged.span.start,
+            byte_end: judged.span.end,
+            kind: judged.kind.name(),
+            verdict,
+            reason,
+            p_hallucination: of_statement_probability(judged, judgement.language, p_detector),
+            facts: judged.ruled.iter().map(|ruled| fact(case, ruled)).collect(),
+        }
     };
     judgement.statements.iter().map(of).collect()
 }
@@ -403,8 +410,15 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
         (off.abs() > UNLIKE && !was_seen).then(|| {
-            let how = if off > 0.0 { "high" } else { "low" };
-            format!("`{}` is {value:.3}, too {how} for the detector to have learnt of it", f.name)
+            let (least, most) = match f.quantiles[..] {
+                [least, .., most] => (least, most),
+                _ => (f.mean - UNLIKE * f.scale, f.mean + UNLIKE * f.scale),
+            };
+            format!(
+                "`{}` is {value:.3} and lies between {least:.3} and {most:.3} in the texts that the detector learnt from, so its \
+                 probability says less",
+                f.name
+            )
         })
     };
     detector.features.iter().zip(values).filter_map(far).collect()

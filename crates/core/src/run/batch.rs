@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
+    thread,
     time::Instant,
 };
 
@@ -85,7 +86,7 @@ impl Batch {
     }
 
     /// Seconds that a sample takes by itself, and behind one with the same prompt, if `n_workers` run side by side: counted for the
-    /// throughput of all of them, with caches warm.
+    /// throughput of all of them, with caches warm. As many run side by side here, since what shares a core or its memory is slower.
     pub fn seconds(&self, sample: &Sample, n_workers: usize) -> (f64, f64) {
         let measure = || {
             let timed = |workspace: &mut Workspace| {
@@ -97,10 +98,19 @@ impl Batch {
             let mut workspace = self.workspace(n_workers);
             (timed(&mut workspace), timed(&mut workspace))
         };
-        match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        let in_one_thread = || match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
             Ok(pool) if n_workers > 1 => pool.install(measure),
             _ => measure(),
-        }
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..n_workers).map(|_| scope.spawn(in_one_thread)).collect();
+            let own = in_one_thread();
+            // a worker that panics does so in the run too, where it is told
+            others
+                .into_iter()
+                .filter_map(|other| other.join().ok())
+                .fold(own, |(whole, text), (w, t)| (whole.max(w), text.max(t)))
+        })
     }
 
     /// Bytes of the prompts that the model reads for all samples, about: one that several share counts once.
@@ -170,7 +180,7 @@ impl Batch {
             }
         };
         let mut too_large = Vec::new();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for pool in pools {
                 let (sender, work) = (sender.clone(), &work);
                 scope.spawn(move || pool.install(|| work(sender)));

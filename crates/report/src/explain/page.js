@@ -272,7 +272,7 @@
       stamp++;
       rows.forEach(({ pct, meter, plain }, index) => {
         const share = current.lines[index];
-        pct.textContent = data.lines[index].c ? "cut" : percent(share);
+        pct.textContent = data.lines[index].c ? "unread" : percent(share);
         meter.style.setProperty("--p", current.mostOfLine > 0 ? (share / current.mostOfLine).toFixed(4) : "0");
       });
       near.forEach(paint);

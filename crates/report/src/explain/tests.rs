@@ -214,7 +214,7 @@ fn what_was_cut_is_shown_apart() {
     assert_eq!((shown[3].read.len(), shown[3].unread, explanation.lines[3].byte_start), (0, "+baz()", None));
     assert!(explanation.notes[0].starts_with("5 tokens of the diff were cut"));
     let page = terminal_page(&explanation, plain(100), Detail::Full);
-    assert!(page.lines().any(|line| line.trim_start().starts_with("cut ") && line.ends_with("+baz()")), "{page}");
+    assert!(page.lines().any(|line| line.trim_start().starts_with("unread ") && line.ends_with("+baz()")), "{page}");
 }
 
 #[test]

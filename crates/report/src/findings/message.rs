@@ -46,6 +46,12 @@ pub(crate) fn against(statements: &[StatementFinding], wishes_count: bool) -> im
     })
 }
 
+/// The statement that a text hangs on of which nothing can be told: the one whose reason is the text's.
+pub(super) fn open(finding: &Finding) -> Option<&StatementFinding> {
+    let reason = finding.reason.as_deref()?;
+    finding.statements.iter().find(|statement| statement.reason.as_deref() == Some(reason))
+}
+
 /// All that a report says of a finding: a fact each, else the detector's verdict; nothing of texts without objection.
 pub(super) fn all(finding: &Finding) -> Vec<Objection<'_>> {
     let Some(verdict) = finding.verdict.filter(|verdict| *verdict >= Verdict::Abstain) else { return Vec::new() };
@@ -70,8 +76,9 @@ pub(super) fn all(finding: &Finding) -> Vec<Objection<'_>> {
         found.insert(0, Objection { rule: RULE, accuses: true, message, place: finding.place.as_ref(), span });
     } else if found.is_empty() {
         let reason = finding.reason.as_deref().unwrap_or("no rule and no detector decides");
-        let message = format!("cannot tell: {reason}: {}", one_line(&finding.text));
-        let span = (0, finding.text.len());
+        let span =
+            open(finding).map_or((0, finding.text.len()), |statement| (statement.byte_start, statement.byte_end));
+        let message = format!("cannot tell: {reason}: {}", one_line(finding.text.get(span.0..span.1).unwrap_or("")));
         found.push(Objection { rule: RULE, accuses: false, message, place: finding.place.as_ref(), span });
     }
     found

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     card::{Odds, meaning},
     judged::judge_lines,
-    message::{objections, one_line},
+    message::{objections, one_line, open},
 };
 use crate::columns::{elided, fitting};
 use veridiff_core::{
@@ -46,7 +46,25 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
     let _ = writeln!(page, ": {}", printable(&why));
     if facts.is_empty() {
         let dim = Style::new().dimmed();
-        let _ = writeln!(page, "{INDENT}{dim}text │{dim:#} {}", printable(&one_line(&finding.text)));
+        // of several statements, the one that cannot be told
+        match open(finding).filter(|_| finding.statements.len() > 1) {
+            Some(statement) => {
+                let room = WIDTH - INDENT.len() - "text │ ".width();
+                let span = statement.byte_start..statement.byte_end;
+                let Underlined { line, lead, width } = Underlined::new(&finding.text, span, room);
+                let look = look(Verdict::Abstain);
+                let _ = writeln!(page, "{INDENT}{dim}text │{dim:#} {line}");
+                let _ = writeln!(
+                    page,
+                    "{INDENT}{dim}     │{dim:#} {}{look}{}{look:#}",
+                    " ".repeat(lead),
+                    "^".repeat(width)
+                );
+            }
+            None => {
+                let _ = writeln!(page, "{INDENT}{dim}text │{dim:#} {}", printable(&one_line(&finding.text)));
+            }
+        }
     }
     page.push_str(&fact_lines(&finding.text, &facts, true, WIDTH));
     let odds = Odds::new(finding.p_detector, finding.threshold).zip(finding.verdict);

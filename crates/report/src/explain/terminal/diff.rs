@@ -69,7 +69,7 @@ impl Gutter {
                     screen.write(page, dim, &format!("{:width$.digits$}% ", share * 100.0));
                     screen.write(page, blue, &bar(level, self.bar));
                 }
-                None => screen.write(page, dim, &format!("{:>w$} {:b$}", "cut", "", w = width + 1, b = self.bar)),
+                None => screen.write(page, dim, &format!("{:<w$}", "unread", w = width + 2 + self.bar)),
             }
             page.push(' ');
         }
