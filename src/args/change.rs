@@ -18,7 +18,7 @@ use veridiff_text::{
     chain::one_line,
     choice::did_you_mean,
     diff::input::{self, ChangeText, InputError, Note},
-    sample::{Sample, SampleError, Samples, Task},
+    sample::{SampleError, Samples, Task, settle_changes},
 };
 
 use crate::terminal::UsageError;
@@ -69,26 +69,10 @@ fn read_by(path: &Path, read: fn(Box<dyn BufRead>) -> Result<Samples, SampleErro
         ));
     }
     let mut samples = read(reader).with_context(place)?;
-    for told in read_changes(samples.samples.iter_mut().map(|(_, sample)| sample)) {
+    for told in settle_changes(samples.samples.iter_mut().map(|(_, sample)| sample)) {
         tracing::warn!("{told}");
     }
     Ok(samples)
-}
-
-/// Reads each sample's change as one from a file is read, and returns what there is to tell of them. A change that is refused stays
-/// as it is: its sample is still one of the input, and the rows of a table are not to become fewer.
-fn read_changes<'s>(samples: impl IntoIterator<Item = &'s mut Sample>) -> Vec<String> {
-    let mut told = Vec::new();
-    for sample in samples {
-        match input::read(&sample.diff) {
-            Ok(change) => {
-                told.extend(change.notes.iter().map(|note| format!("sample `{}`: {note}", sample.id)));
-                sample.diff = change.diff;
-            }
-            Err(error) => told.push(format!("sample `{}`: {error}", sample.id)),
-        }
-    }
-    told
 }
 
 /// The task called `name`.
@@ -209,19 +193,6 @@ mod tests {
         assert_eq!(hint(&refused(DIFF)), "swap --diff and --text");
         assert_eq!(hint(&refused("Say c.")), "is this the text? did you swap --diff and --text?");
         assert!(refused("").to_string().ends_with("this is no diff: it looks like a text"));
-    }
-
-    #[test]
-    fn the_changes_of_samples_are_read_in_the_same_way() {
-        let shown = format!("From: A\nSubject: [PATCH] x\n\n---\n{}", DIFF.replace("+1,2", "+1,9"));
-        let mut samples =
-            [Sample::new("1", DIFF, "x"), Sample::new("2", &shown, "x"), Sample::new("3", "no diff", "x")];
-        let told = read_changes(&mut samples);
-        assert_eq!(samples[0].diff, DIFF);
-        assert_eq!(samples[1].diff, DIFF);
-        assert_eq!(samples[2].diff, "no diff");
-        assert!(told[0].starts_with("sample `2`: line 9: the hunk header promises 2 old and 9 new lines"), "{told:?}");
-        assert_eq!(told[1..], ["sample `3`: this is no diff: it looks like a text"]);
     }
 
     #[test]

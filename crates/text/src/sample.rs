@@ -4,10 +4,12 @@ mod error;
 mod input;
 pub mod platforms;
 mod read;
+mod settle;
 
 pub use error::SampleError;
 pub use input::{Renamed, Samples};
-pub use read::{Reader, read, read_changes};
+pub use read::{Reader, from_value, read, read_changes};
+pub use settle::settle_changes;
 
 use std::collections::{HashMap, HashSet};
 

@@ -75,6 +75,18 @@ fn parse(text: &str, line: usize, needs_text: bool) -> Result<Sample, SampleErro
         column: if e.line() == 1 { e.column() } else { text.trim_end().len() },
         message: message(&e),
     })?;
+    of_value(value, line, needs_text)
+}
+
+/// The sample that a JSON value is. An error calls it `line`, which is its number among others where they are no lines.
+///
+/// # Errors
+/// It is not an object with the fields of a sample.
+pub fn from_value(value: Value, line: usize) -> Result<Sample, SampleError> {
+    of_value(value, line, true)
+}
+
+fn of_value(value: Value, line: usize, needs_text: bool) -> Result<Sample, SampleError> {
     let Value::Object(mut object) = value else {
         return Err(SampleError::NotObject { line, found: kind(&value) });
     };
