@@ -4,7 +4,6 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::Arc,
 };
 
 use anyhow::Context;
@@ -21,20 +20,9 @@ use crate::{
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    case::Case,
-    families::catalogue::{CATALOGUE, FeatureSet},
-    focus::Focused,
-    gate::SharedTree,
-    run::{
-        source::ColumnSource,
-        sources::{PlainFeatures, ScorerSource},
-    },
-    scorer::{Scorer, Workspace},
-    settings::Settings,
+    families::catalogue::FeatureSet, focus::Focused, gate::SharedTree, run::sources::ScorerSource, settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
-use veridiff_engine::plan::Limits;
-use veridiff_facts::change::Tree;
 use veridiff_report::{
     explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page},
     findings::judge_lines,
@@ -139,11 +127,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // the first is explained; the others give the features that a detector needs of them
     let first = waiting("loading", || scorers.remove(0).scorer())?;
     let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
-    let mut explanation = waiting(what, || explain(&first, &sample, &settings, tree.as_ref()))?;
+    let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
     drop(first);
     for mut other in scorers {
         let scorer = other.scorer()?;
-        let read = waiting(&format!("reading with {}", scorer.name), || read(&scorer, &sample, &settings));
+        let read =
+            waiting(&format!("reading with {}", scorer.name), || Focused::of_sample(&scorer, &sample, &settings));
         let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
         explanation.add_scorer(&columns, scorer.provenance().clone());
     }
@@ -152,14 +141,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;
     }
     match &detector {
-        Asked::Named(detector) => judge(&mut explanation, detector)?,
-        Asked::Shipped(detector) if detector.check_provenance(&explanation.settings, &CATALOGUE).is_ok() => {
-            judge(&mut explanation, detector)?;
+        Asked::Named(detector) => {
+            let missing = explanation.judge(detector);
+            missed(&mut explanation, detector, &missing)?;
         }
-        Asked::Shipped(_) => {
-            explanation
-                .notes
-                .push("no detector was asked: the one that ships is for other settings than these".to_owned());
+        Asked::Shipped(detector) => {
+            if let Some(missing) = explanation.judge_if_fit(detector) {
+                missed(&mut explanation, detector, &missing)?;
+            }
         }
         Asked::Nobody => {}
     }
@@ -195,44 +184,21 @@ enum Asked {
     Nobody,
 }
 
-/// Measures a sample and gathers what there is to say about it.
-fn explain(
-    scorer: &Scorer,
-    sample: &Sample,
-    settings: &Settings,
-    tree: Option<&SharedTree>,
-) -> anyhow::Result<Explanation> {
-    scorer.prepare(settings);
-    let read = read(scorer, sample, settings)?;
-    let mut provenance = settings.provenance();
-    provenance.extend(scorer.provenance().clone());
-    provenance.extend(PlainFeatures(FeatureSet::plain()).provenance());
-    let tree = tree.map(|SharedTree(tree)| tree.as_ref() as &dyn Tree);
-    Ok(Explanation::new(sample, &scorer.name, settings, provenance, &read, tree))
-}
-
-/// What a model makes of a sample, as in `check`.
-fn read(scorer: &Scorer, sample: &Sample, settings: &Settings) -> veridiff_core::Result<Focused> {
-    let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
-    Focused::measure(scorer, &mut Workspace::new(limits), &Arc::new(Case::of_sample(sample)?), settings)
-}
-
-/// Adds a detector's verdict; one that uses nothing of this scorer is refused, one that needs more is noted.
-fn judge(explanation: &mut Explanation, detector: &Detector) -> anyhow::Result<()> {
-    let missing = explanation.judge(detector);
+/// What a detector misses that was asked for its verdict: one that uses nothing of this scorer is refused, one that needs more is noted.
+fn missed(explanation: &mut Explanation, detector: &Detector, missing: &[String]) -> anyhow::Result<()> {
     let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if missing.len() == detector.features.len() {
         let problem = format!("the detector {} uses no feature of `{}`", detector.id(), explanation.scorer);
         let hint = format!(
             "it uses {}; choose that model, or name this one as the detector does: --model NAME=SOURCE",
-            list(&missing)
+            list(missing)
         );
         return Err(UsageError::error(problem, hint));
     }
     if !missing.is_empty() {
         explanation.notes.push(format!(
             "no verdict: the detector needs {}, which a --table with a row of the sample's id can give",
-            list(&missing)
+            list(missing)
         ));
     }
     Ok(())

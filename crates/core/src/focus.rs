@@ -9,8 +9,12 @@ use crate::{
     scorer::{Scorer, Workspace},
     settings::Settings,
 };
+use veridiff_engine::plan::Limits;
 use veridiff_facts::{change::Change, topic};
-use veridiff_text::diff::{Diff, Hunk};
+use veridiff_text::{
+    diff::{Diff, Hunk},
+    sample::Sample,
+};
 
 /// Hunks of a change that stand for the whole.
 #[derive(Debug, Clone)]
@@ -63,6 +67,15 @@ impl Focused {
         let focus = Focus::of(scorer, case, settings)?;
         let read = focus.as_ref().map_or(case, |focus| &focus.case);
         Ok(Focused { case: Arc::clone(case), measurement: scorer.measure_in(workspace, read, settings)?, focus })
+    }
+
+    /// The same of a sample by itself, with the memory that the settings allow.
+    ///
+    /// # Errors
+    /// The change cannot be read; those of [`Scorer::measure_in`].
+    pub fn of_sample(scorer: &Scorer, sample: &Sample, settings: &Settings) -> Result<Focused> {
+        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
+        Focused::measure(scorer, &mut Workspace::new(limits), &Arc::new(Case::of_sample(sample)?), settings)
     }
 
     /// The line of the whole diff that a line of the diff that was read is.

@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
-    families::attribution::Aggregates,
+    families::{attribution::Aggregates, catalogue::FeatureSet},
     finding::FactsFinding,
     focus::Focused,
+    gate::SharedTree,
+    run::{source::ColumnSource, sources::PlainFeatures},
+    scorer::Scorer,
     settings::Settings,
     tokens::{Encoding, Segment},
 };
@@ -295,6 +298,25 @@ pub struct Timing {
 }
 
 impl Explanation {
+    /// Has a model read a sample, and gathers what there is to say about it; `tree` is what lies around the change, if that is known.
+    ///
+    /// # Errors
+    /// Those of [`Focused::of_sample`].
+    pub fn of_sample(
+        scorer: &Scorer,
+        sample: &Sample,
+        settings: &Settings,
+        tree: Option<&SharedTree>,
+    ) -> veridiff_core::Result<Explanation> {
+        scorer.prepare(settings);
+        let read = Focused::of_sample(scorer, sample, settings)?;
+        let mut provenance = settings.provenance();
+        provenance.extend(scorer.provenance().clone());
+        provenance.extend(PlainFeatures(FeatureSet::plain()).provenance());
+        let tree = tree.map(|SharedTree(tree)| tree.as_ref() as &dyn Tree);
+        Ok(Explanation::new(sample, &scorer.name, settings, provenance, &read, tree))
+    }
+
     /// Gathers what a model read of `sample` under `settings`; `provenance` is theirs and the scorer's, `tree` is what lies around the
     /// change, if that is known. A blank id is none.
     pub fn new(

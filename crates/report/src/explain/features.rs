@@ -175,6 +175,16 @@ impl Explanation {
         }
     }
 
+    /// As [`Explanation::judge`], of a detector that nobody named: one that is for other settings than these is not asked, which a note
+    /// says.
+    pub fn judge_if_fit(&mut self, detector: &Detector) -> Option<Vec<String>> {
+        if detector.check_provenance(&self.settings, &CATALOGUE).is_ok() {
+            return Some(self.judge(detector));
+        }
+        self.notes.push("no detector was asked: the one that ships is for other settings than these".to_owned());
+        None
+    }
+
     /// Adds a detector's verdict and each feature's contribution; where no table was given, also where the features fall among
     /// its training rows. Gives the names of the features that it needs and the sample lacks: without them there is no verdict.
     pub fn judge(&mut self, detector: &Detector) -> Vec<String> {
