@@ -3,6 +3,7 @@
 mod adapted;
 mod edits;
 mod inside;
+mod likelihood;
 mod unseen;
 
 pub use adapted::Answer;

@@ -38,6 +38,18 @@ pub enum TokensError {
     /// Nothing to score, or nothing to score it with.
     #[error("the {part} has no tokens in this vocabulary")]
     NoTokens { part: &'static str },
+    /// An id that no token of the model has.
+    #[error("token {place} is the id {id}, and the model has {vocab_size}")]
+    UnknownId {
+        id: u32,
+        /// Where it stands, from 0.
+        place: usize,
+        /// One more than the largest id.
+        vocab_size: usize,
+    },
+    /// A text is to be read token by token by a model that reads a prompt whole.
+    #[error("this model is an encoder-decoder, which does not continue a text")]
+    NotContinued,
     /// The tokenizer failed on a text that it should take.
     #[error("the tokenizer failed")]
     Tokenizer(#[source] tokenizers::Error),
@@ -67,6 +79,8 @@ impl TokensError {
             TokensError::NoTokens { .. } => {
                 Some("check that the text is what the model's tokenizer was made for".into())
             }
+            TokensError::UnknownId { .. } => Some("take the ids from the tokenizer of this very model".into()),
+            TokensError::NotContinued => Some("name a decoder-only model".into()),
             TokensError::NoEos => Some("leave --targets append-eos out".into()),
             TokensError::Tokenizer(_) => None,
         }

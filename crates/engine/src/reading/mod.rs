@@ -10,6 +10,7 @@ pub mod attribution;
 pub mod hidden;
 pub mod margins;
 pub mod scores;
+pub mod tops;
 
 use std::collections::BTreeMap;
 

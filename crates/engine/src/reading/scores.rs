@@ -91,14 +91,14 @@ struct RowRank {
     variance: f64,
 }
 
-struct RowScores {
-    logit: f64,
-    log_sum_exp: f64,
+pub(super) struct RowScores {
+    pub(super) logit: f64,
+    pub(super) log_sum_exp: f64,
     entropy: f64,
 }
 
 /// Scores of one row of logits, stabilised by its maximum, summed in f64.
-fn score_row<T: Real>(logits: &[T], target: usize) -> RowScores {
+pub(super) fn score_row<T: Real>(logits: &[T], target: usize) -> RowScores {
     let max = logits.iter().fold(T::neg_infinity(), |m, &z| if z > m { z } else { m });
     let (mut total, mut weighted) = (0.0_f64, 0.0_f64);
     for &z in logits {

@@ -31,6 +31,7 @@ use veridiff_engine::{
         margins::margins_about,
         read_about,
         scores::{scores_about, scores_and_ranks_about},
+        tops::tops_after,
     },
 };
 
@@ -464,4 +465,30 @@ fn an_adapter_that_does_not_fit_is_refused() {
     refused(&spec("llama_tied", &end), "`end` is `x`");
     std::fs::write(written.path().join("cut.safetensors"), &bytes[..bytes.len() / 2]).unwrap();
     refused(&spec("llama_tied", &written.path().join("cut.safetensors")), "safetensors");
+}
+
+#[test]
+fn the_likeliest_tokens_are_those_of_the_logits_and_the_others_scores_the_same() {
+    for name in DECODERS {
+        let model = model(name, DType::F32);
+        for case in fixture(name).cases {
+            let (prompt, text) = case.ids();
+            let prompt = model.read(prompt, Keep::KeysValues).unwrap();
+            let Prompt::Past(decoder, past) = &prompt else { panic!("{name} is decoder-only") };
+            let tops = tops_after(decoder, past, text, 3).unwrap();
+            assert_eq!(tops.logprob, scores_about(&prompt, text).unwrap().logprob, "{name}");
+            assert_eq!(tops.likeliest.len(), text.len() + 1);
+            for (place, likeliest) in tops.likeliest.iter().enumerate() {
+                assert!(likeliest.len() == 3 && likeliest.is_sorted_by(|a, b| a.1 >= b.1), "{name}, {place}");
+                let Some(token) = text.get(place) else { continue };
+                let own = likeliest.iter().find(|(id, _)| id == token);
+                assert!(own.map_or(tops.logprob[place] <= likeliest[2].1, |own| own.1 == tops.logprob[place]));
+            }
+            // behind the text: what a run of both gives, in other bits
+            let logits = past.extended(decoder, text).unwrap().next_logits(decoder).unwrap();
+            let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
+            assert_eq!(tops.likeliest[text.len()][0].0 as usize, best.0, "{name}");
+            assert_eq!(tops_after(decoder, past, &[], 1).unwrap().likeliest.len(), 1);
+        }
+    }
 }
