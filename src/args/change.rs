@@ -11,6 +11,7 @@ use anyhow::Context;
 use veridiff_core::{
     Error,
     gate::{Gate, GateOptions},
+    settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
 use veridiff_engine::ModelError;
@@ -97,6 +98,41 @@ pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
     let problem = format!("`{name}` is neither a shipped detector ({}) nor a file", names.join(", "));
     let hint = did_you_mean(name, names.into_iter().chain([NO_DETECTOR]));
     Err(UsageError::error(problem, hint.unwrap_or_else(|| "check the path of the file that `fit` wrote".to_owned())))
+}
+
+/// Which detector judges.
+pub enum DetectorChoice {
+    /// The one that ships for each text's task.
+    Shipped,
+    /// This one.
+    Given(Box<Detector>),
+}
+
+impl DetectorChoice {
+    /// The one of this name; none where the change alone is asked.
+    pub fn named(name: Option<&str>) -> anyhow::Result<Option<DetectorChoice>> {
+        Ok(match name {
+            Some(NO_DETECTOR) => None,
+            None => Some(DetectorChoice::Shipped),
+            Some(name) => Some(DetectorChoice::Given(Box::new(detector_called(name)?))),
+        })
+    }
+
+    /// The settings that it was fitted with.
+    pub fn settings(&self) -> Settings {
+        match self {
+            DetectorChoice::Given(detector) => Settings::of_provenance(&detector.training.table),
+            DetectorChoice::Shipped => Settings::default(),
+        }
+    }
+
+    /// It itself, if it is not the shipped one of each task.
+    pub fn given(self) -> Option<Detector> {
+        match self {
+            DetectorChoice::Shipped => None,
+            DetectorChoice::Given(detector) => Some(*detector),
+        }
+    }
 }
 
 /// Opens a gate. Where its own model cannot be had, the hint names the way that needs none.

@@ -9,7 +9,7 @@ use super::{Exit, hook, judged::Beside};
 use crate::{
     args::{
         JUDGING, OUTPUT,
-        change::{NO_DETECTOR, detector_called, open_gate},
+        change::{DetectorChoice, open_gate},
         rules::{FailOn, RuleArgs},
         scoring::{ModelArgs, SettingArgs},
         subject::{Group, INPUT, Purpose, SKIPPED, Subject, SubjectArgs},
@@ -18,7 +18,6 @@ use crate::{
     terminal::{note, print},
 };
 use veridiff_core::{finding::Finding, gate::GateOptions, settings::Settings, verdict::Verdict};
-use veridiff_detector::Detector;
 use veridiff_report::findings::{github, html_page, page, rdjson_lines, sarif, summary};
 use veridiff_table::files;
 use veridiff_text::sample::{Sample, Task};
@@ -204,10 +203,8 @@ impl Args {
     /// The detector that was asked for; `None` where the change alone is asked.
     fn detector(&self) -> anyhow::Result<Option<DetectorChoice>> {
         match self.detector.as_deref() {
-            Some(NO_DETECTOR) => Ok(None),
             None if self.hook.is_some() => Ok(None),
-            None => Ok(Some(DetectorChoice::Shipped)),
-            Some(name) => Ok(Some(DetectorChoice::Given(Box::new(detector_called(name)?)))),
+            name => DetectorChoice::named(name),
         }
     }
 
@@ -222,10 +219,7 @@ impl Args {
         if n == 0 {
             return Ok(());
         }
-        let trained = match &detector {
-            Some(DetectorChoice::Given(detector)) => Settings::of_provenance(&detector.training.table),
-            Some(DetectorChoice::Shipped) | None => Settings::default(),
-        };
+        let trained = detector.as_ref().map_or_else(Settings::default, DetectorChoice::settings);
         let settings = Settings { max_memory: self.model.place.max_memory, ..self.settings.over(trained)? };
         let has = |task: &Task| subject.samples().any(|sample| sample.task == *task);
         let options = GateOptions {
@@ -259,22 +253,5 @@ impl Args {
             n_before += samples.len();
         }
         Ok(())
-    }
-}
-
-/// Which detector judges.
-enum DetectorChoice {
-    /// The one that ships for each text's task.
-    Shipped,
-    /// This one.
-    Given(Box<Detector>),
-}
-
-impl DetectorChoice {
-    fn given(self) -> Option<Detector> {
-        match self {
-            DetectorChoice::Shipped => None,
-            DetectorChoice::Given(detector) => Some(*detector),
-        }
     }
 }

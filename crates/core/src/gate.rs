@@ -96,6 +96,8 @@ pub struct Gate {
     judges: Vec<Judge>,
     facts: Facts,
     notes: Vec<String>,
+    /// The models by what was asked for, each once.
+    scorers: HashMap<String, Arc<Scorer>>,
 }
 
 impl Gate {
@@ -106,13 +108,26 @@ impl Gate {
     /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with; those of
     /// [`ModelOptions::load`].
     pub fn open(options: GateOptions) -> Result<Gate> {
+        Gate::open_with(options, HashMap::new())
+    }
+
+    /// As [`Gate::open`], with the models of this gate, which stays as it is: what it has loaded is not loaded again. The options must
+    /// name the device and the precision of its own.
+    ///
+    /// # Errors
+    /// As [`Gate::open`].
+    pub fn reopen(&self, options: GateOptions) -> Result<Gate> {
+        Gate::open_with(options, self.scorers.clone())
+    }
+
+    fn open_with(options: GateOptions, scorers: HashMap<String, Arc<Scorer>>) -> Result<Gate> {
         let GateOptions { detector, facts_only, rules, tree, tasks, full, settings, models } = options;
         let by_task = match detector {
             _ if facts_only => Vec::new(),
             Some(detector) => vec![(tasks, detector)],
             None => tasks.into_iter().map(|task| (vec![task], shipped::default_for(task))).collect(),
         };
-        let mut loaded = Loaded { models, scorers: HashMap::new() };
+        let mut loaded = Loaded { models, scorers };
         let (mut judges, mut notes) = (Vec::new(), Vec::new());
         for (tasks, detector) in by_task {
             let (judge, differences) = Judge::new(tasks, detector, full, &settings, &mut loaded)?;
@@ -120,7 +135,24 @@ impl Gate {
             let new: Vec<String> = differences.into_iter().filter(|note| !notes.contains(note)).collect();
             notes.extend(new);
         }
-        Ok(Gate { judges, facts: Facts { rules, tree }, notes })
+        Ok(Gate { judges, facts: Facts { rules, tree }, notes, scorers: loaded.scorers })
+    }
+
+    /// The models that its detectors use, by name.
+    pub fn scorers(&self) -> Vec<Arc<Scorer>> {
+        let mut scorers: Vec<Arc<Scorer>> = Vec::new();
+        for batch in self.judges.iter().flat_map(|judge| &judge.batches) {
+            if scorers.iter().all(|known| !Arc::ptr_eq(known, &batch.scorer)) {
+                scorers.push(Arc::clone(&batch.scorer));
+            }
+        }
+        scorers.sort_by(|a, b| a.name.cmp(&b.name));
+        scorers
+    }
+
+    /// The detector that judges texts of a task, if one does.
+    pub fn detector(&self, task: Task) -> Option<&Detector> {
+        self.judges.iter().find(|judge| judge.tasks.contains(&task)).map(|judge| &judge.detector)
     }
 
     /// Sets the tree behind the changes to come.
