@@ -35,6 +35,7 @@ pub mod models;
 mod notebook;
 mod prevalence;
 mod score;
+mod serve;
 #[cfg(target_os = "linux")]
 mod study;
 #[cfg(target_os = "linux")]
@@ -100,6 +101,8 @@ enum Command {
     Check(Box<check::Args>),
     /// Show one diff and one text token by token
     Explain(Box<explain::Args>),
+    /// Answer over HTTP what `check`, `score` and `explain` print
+    Serve(Box<serve::Args>),
     /// Fit a detector to a labelled feature table
     Fit(fit::Args),
     /// Print ROC-AUC tables for a labelled feature table
@@ -178,6 +181,7 @@ fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
         Command::Generate(args) => generate::run(*args),
         Command::Check(args) => check::run(*args),
         Command::Explain(args) => explain::run(*args),
+        Command::Serve(args) => serve::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Annotate(args) => annotate::run(*args),

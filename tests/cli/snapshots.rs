@@ -165,6 +165,7 @@ fn help() {
         "merge",
         "verify",
         "study",
+        "serve",
         "doctor",
     ] {
         let mut page = Transcript::new();

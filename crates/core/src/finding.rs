@@ -28,6 +28,7 @@ const SURPRISING_LOGPROB: f64 = -6.9;
 
 /// What is said of one text. The schema is that of `check --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The sample's id.
     pub id: String,
@@ -64,6 +65,7 @@ pub struct Finding {
 
 /// One statement of a text, its verdict, and what the rules found in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementFinding {
     /// First byte in the text.
     pub byte_start: usize,
@@ -86,6 +88,7 @@ pub struct StatementFinding {
 
 /// What a rule found in a statement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactFinding {
     /// The rule's code, `VD003`.
     pub rule: &'static str,
@@ -105,6 +108,7 @@ pub struct FactFinding {
 
 /// A line of the change that decides a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactLine {
     /// 1-based line of the diff.
     pub diff_line: usize,
@@ -118,6 +122,7 @@ pub struct FactLine {
 
 /// By what a detector can be told from every other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectorName {
     /// The first 12 hex digits of its hash.
     pub id: String,
@@ -127,6 +132,7 @@ pub struct DetectorName {
 
 /// A line of a file on the new side of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// The file's path as the diff names it, without `a/` or `b/`.
     pub file: String,
@@ -136,6 +142,7 @@ pub struct Place {
 
 /// What is said of a text: what the change says, and where that leaves it open what a detector leans to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactsFinding {
     /// What follows from the facts, and from the detector if one was asked.
     pub verdict: Verdict,
@@ -183,6 +190,7 @@ impl Finding {
 
 /// What speaks for a verdict.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Words of the text that the model found most surprising after the diff, worst first.
     pub surprising: Vec<SurprisingWord>,
@@ -197,6 +205,7 @@ pub struct Evidence {
 
 /// A word that the model did not expect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SurprisingWord {
     /// The word as it stands in the text.
     pub word: String,
@@ -210,6 +219,7 @@ pub struct SurprisingWord {
 
 /// Words of a text that would be more probable as others, behind the same change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Likelier {
     /// The words as they stand in the text; none where others are missing.
     pub words: String,
@@ -237,6 +247,7 @@ impl Likelier {
 
 /// A line of the diff and its share of the text's attribution.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RestsOn {
     /// 1-based line of the diff.
     pub diff_line: usize,
@@ -250,6 +261,7 @@ pub struct RestsOn {
 
 /// A feature's part in a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contribution {
     /// The feature's column in a table, `NAME@MODEL`.
     pub feature: String,

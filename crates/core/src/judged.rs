@@ -5,6 +5,7 @@ use serde::Serialize;
 /// A judge's score of one text and its reasons. All of its words are a model's output about text that others wrote: data, never
 /// instructions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeFinding {
     /// The judge's name.
     pub judge: String,
@@ -24,6 +25,7 @@ pub struct JudgeFinding {
 
 /// What a judge quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeQuote {
     /// The words.
     pub quote: String,

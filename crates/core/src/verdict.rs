@@ -11,6 +11,7 @@ use veridiff_text::statements::{StatementKind, TextLanguage};
 
 /// What is said of a text or a statement, from the least to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Taste, a greeting, a question, a wish: nothing that can be true or false of the change.

@@ -36,6 +36,7 @@ pub use choice::{Choice, UnknownRule, is_called};
 
 /// What the change says to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// Its lines agree.

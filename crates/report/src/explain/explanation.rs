@@ -30,6 +30,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Byte ranges are half-open; positions, lines and tokens of the text count from 0 (people are shown them from 1); logarithms are
 /// natural.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -96,6 +97,7 @@ pub struct Explanation {
 
 /// What is known of a sample beside its texts; null where it is not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct About {
     /// What kind of text it is: `review` or `commit`.
     pub task: String,
@@ -111,6 +113,7 @@ pub struct About {
 
 /// Which part of the input a token is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TokenSegment {
     /// Put there by the tokenizer.
@@ -136,6 +139,7 @@ impl From<Segment> for TokenSegment {
 
 /// One token of the input: where it is, and what it is part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// Its bytes, as text (a token that splits a character has all of it).
     pub text: String,
@@ -153,6 +157,7 @@ pub struct Token {
 
 /// What a line of a diff says of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DiffLineKind {
     /// The line is in the new file only.
@@ -185,6 +190,7 @@ impl DiffLineKind {
 
 /// One line of the diff: its numbers, what the model read of it, and its share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffLine {
     /// `added`, `removed`, `context` or `header`.
     pub kind: DiffLineKind,
@@ -208,6 +214,7 @@ pub struct DiffLine {
 /// over that of all positions, an encoder-decoder's start token among them: 0 to 1. With normalised attribution every token
 /// counts the same, without it in proportion to its gradients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Basis {
     /// The tokens of the text, ascending.
     pub tokens: Vec<usize>,
@@ -223,6 +230,7 @@ pub struct Basis {
 
 /// Shares of the parts of the input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputShares {
     /// Added and removed lines of the diff.
     pub changed: f64,
@@ -236,6 +244,7 @@ pub struct InputShares {
 
 /// A line of the diff and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineShare {
     /// The line of the diff, counted from 0.
     pub line: usize,
@@ -245,6 +254,7 @@ pub struct LineShare {
 
 /// A position of the input and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenShare {
     /// The position, counted from 0 and below N + T.
     pub position: usize,
@@ -254,6 +264,7 @@ pub struct TokenShare {
 
 /// Scores of the text's tokens, one entry each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenScores {
     /// ln p, the natural logarithm of each token's probability, at most 0.
     pub logprob: Vec<f64>,
@@ -267,6 +278,7 @@ pub struct TokenScores {
 
 /// The aggregates under their feature names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "documented once, in the registry of features")]
 pub struct AggregatesJson {
     pub attr_source: f64,
@@ -292,6 +304,7 @@ impl From<Aggregates> for AggregatesJson {
 
 /// How long the model took, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timing {
     /// Seconds of forward pass, scores and attribution together.
     pub total: f64,

@@ -24,6 +24,7 @@ use veridiff_text::sample::Sample;
 
 /// One feature of the sample, beside other rows and in the eyes of a detector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FeatureValue {
     /// The feature table's column, `<name>@<model>`, or the name alone where no model is known for it.
     pub column: String,
@@ -43,6 +44,7 @@ pub struct FeatureValue {
 
 /// The rows that a sample's features are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedRows {
     /// What a sentence calls them.
     pub rows: String,
@@ -52,6 +54,7 @@ pub struct ComparedRows {
 
 /// What a detector says of the sample, and how sure it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectorVerdict {
     /// The first 12 hex digits of the detector's hash.
     pub detector: String,

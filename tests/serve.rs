@@ -1,0 +1,184 @@
+//! `veridiff serve` as a process: what it answers is what `check` prints, and signals are what they are said to be.
+
+#![cfg(unix)]
+
+use std::{
+    fs::{self, File},
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use veridiff_detector::Detector;
+
+const DIFF: &str = "--- a/src/area.py\n+++ b/src/area.py\n@@ -7,2 +7,2 @@ def area(shape):\n     width = shape.width\n-    return width * width\n+    return width * shape.height\n";
+
+fn sample(id: &str, text: &str) -> Value {
+    json!({ "id": id, "diff": DIFF, "text": text })
+}
+
+fn veridiff() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veridiff"));
+    command.arg("--isolated").env_remove("VERIDIFF_SERVE_TOKEN");
+    command
+}
+
+/// A service that listens.
+struct Served {
+    process: Child,
+    address: String,
+    log: std::path::PathBuf,
+}
+
+impl Served {
+    fn start(folder: &Path, args: &[&str]) -> Served {
+        let log = folder.join("log");
+        let command = veridiff()
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stderr(File::create(&log).unwrap())
+            .spawn();
+        let mut served = Served { process: command.unwrap(), address: String::new(), log };
+        served.address = served.until(|said| {
+            let address = said.split("listening at http://").nth(1)?;
+            address.contains('\n').then(|| address.lines().next().unwrap_or_default().to_owned())
+        });
+        served
+    }
+
+    /// Waits for something that it says.
+    fn until<T>(&self, found: impl Fn(&str) -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            let said = fs::read_to_string(&self.log).unwrap();
+            if let Some(found) = found(&said) {
+                return found;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "it says only: {said}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    fn connect(&self, path: &str, body: &Value, more: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let body = body.to_string();
+        let head = "Host: localhost\r\nContent-Type: application/json\r\nConnection: close";
+        write!(stream, "POST {path} HTTP/1.1\r\n{head}\r\n{more}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        stream
+    }
+
+    fn post(&self, path: &str, body: &Value, more: &str) -> (u16, String) {
+        answer(self.connect(path, body, more))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _killed = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
+
+/// Status and body of what comes.
+fn answer(mut stream: TcpStream) -> (u16, String) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn it_answers_what_check_prints_and_finishes_what_it_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start(folder.path(), &["--detector", "none"]);
+    let samples = [
+        sample("a", "`area` multiplies `width` by `shape.height`."),
+        sample("b", "`area` returns `width * width` now."),
+    ];
+    let lines: String = samples.iter().map(|sample| format!("{sample}\n")).collect();
+    fs::write(folder.path().join("samples.jsonl"), lines).unwrap();
+    let check = ["check", "samples.jsonl", "--detector", "none", "--format", "json"];
+    let printed = veridiff().args(check).current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for (sample, line) in samples.iter().zip(printed.lines()) {
+        assert_eq!(served.post("/v1/check", sample, ""), (200, line.to_owned()));
+    }
+    assert_eq!(printed.lines().count(), 2);
+
+    // told to stop while it has work: the work is done, and nothing more is taken
+    let many: Vec<Value> = (0..200).map(|n| sample(&n.to_string(), "`area` returns `width * width` now.")).collect();
+    let waiting = served.connect("/v1/check", &json!({ "samples": many }), "");
+    thread::sleep(Duration::from_millis(20));
+    served.signal("-TERM");
+    let (status, body) = answer(waiting);
+    let findings: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, findings["findings"].as_array().map(Vec::len)), (200, Some(200)));
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    assert!(TcpStream::connect(&served.address).is_err());
+}
+
+#[test]
+fn tokens_and_detectors_are_read_anew_on_sighup() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, detector) = (folder.path().join("tokens.toml"), folder.path().join("detector.json"));
+    let first = "[[token]]\nname = \"first\"\nsha256 = \"FIRST\"\n";
+    let hash = |token: &str| {
+        use sha2::{Digest, Sha256};
+        format!("{:x}", Sha256::digest(token))
+    };
+    fs::write(&tokens, first.replace("FIRST", &hash("the first token of two"))).unwrap();
+    let commit = Path::new(env!("CARGO_MANIFEST_DIR")).join("detectors/commit.json");
+    fs::copy(&commit, &detector).unwrap();
+    let path = |path: &Path| path.display().to_string();
+    let served = Served::start(folder.path(), &["-v", "--tokens", &path(&tokens), "--detector", &path(&detector)]);
+    let ask = |token: &str| {
+        served.post("/v1/check", &sample("a", "Return the height"), &format!("Authorization: Bearer {token}\r\n"))
+    };
+    assert_eq!(ask("the second token of two").0, 401);
+    let (status, before) = ask("the first token of two");
+    assert_eq!(status, 200, "{before}");
+
+    // another detector, and another token
+    let mut other = Detector::read(&commit).unwrap();
+    other.training.program = "another".to_owned();
+    fs::write(&detector, other.to_json()).unwrap();
+    fs::write(&tokens, first.replace("FIRST", &hash("the second token of two"))).unwrap();
+    served.signal("-HUP");
+    served.until(|said| said.contains("detectors were read anew").then_some(()));
+    assert_eq!(ask("the first token of two").0, 401);
+    let (status, after) = ask("the second token of two");
+    let of = |finding: &str| serde_json::from_str::<Value>(finding).unwrap()["detector"]["id"].clone();
+    assert_eq!(status, 200);
+    assert!(of(&before).is_string() && of(&before) != of(&after), "{before}\n{after}");
+
+    // what cannot be read changes nothing
+    fs::write(&detector, "{").unwrap();
+    served.signal("-HUP");
+    served.until(|said| said.contains("the detectors stay as they were").then_some(()));
+    assert_eq!(ask("the second token of two").0, 200);
+}
+
+#[test]
+fn beyond_this_machine_a_token_is_needed() {
+    let open = veridiff()
+        .args(["serve", "--listen", "0.0.0.0:0", "--detector", "none"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(open.stderr).unwrap();
+    assert_eq!(open.status.code(), Some(2), "{said}");
+    assert!(said.contains("no token is set") && said.contains("--tokens"), "{said}");
+    let short = veridiff().args(["serve", "--detector", "none"]).env("VERIDIFF_SERVE_TOKEN", "short").output().unwrap();
+    assert_eq!(short.status.code(), Some(2));
+    assert!(String::from_utf8(short.stderr).unwrap().contains("can be guessed"));
+}
