@@ -317,6 +317,43 @@ fn every_number_of_the_notebook_is_the_programs() {
     }
 }
 
+#[test]
+fn any_learner_has_a_notebook_with_its_own_probabilities() {
+    let desk = TempDir::new().unwrap();
+    table().write(&desk.path().join("t.parquet")).unwrap();
+    for learner in ["boosted", "stack"] {
+        let args =
+            format!("--input t.parquet --learner {learner} --where label=0,1 --notebook figures.ipynb --compare");
+        let want = eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>());
+        let got = printed(&Python::get().execute(&desk.path().join("figures.ipynb")));
+        let mut compared = Compared::default();
+        compared.combined("all", &got, &want["predictors"].as_array().unwrap().last().unwrap()["overall"]);
+        for set in want["comparison"]["sets"].as_array().unwrap() {
+            compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
+        }
+        assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
+        assert!(compared.0 > 30, "{learner}: {} numbers", compared.0);
+    }
+}
+
+#[test]
+fn a_notebook_refuses_lists_of_numbers() {
+    let desk = TempDir::new().unwrap();
+    let row = |i: usize| -> Map<String, Value> {
+        let row = json!({"id": i.to_string(), "group": (i / 2).to_string(), "label": i % 2, "logprob@m": -(i as f64), "hidden_mean@m": [i, i * i % 7]});
+        row.as_object().unwrap().clone()
+    };
+    let rows: Vec<Map<String, Value>> = (0..40).map(row).collect();
+    Table::from_rows(&rows, &Default::default()).unwrap().write(&desk.path().join("t.parquet")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veridiff"));
+    let line = "eval --input t.parquet --learner stack --features logprob,hidden_mean --notebook n.ipynb";
+    let output = command.current_dir(desk.path()).args(line.split_whitespace()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("`hidden_mean@m` is a list of them") && stderr.contains("hint: "), "{stderr}");
+    assert!(!desk.path().join("n.ipynb").exists());
+}
+
 /// The folder of the template and the sample.
 fn export(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("notebooks-export").join(name)

@@ -125,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let detector = args.detector.as_deref().map(detector_called).transpose()?;
     let settings = args.figures.settings();
     if let Some(path) = &args.notebook {
-        notebook::check(path, settings.learner)?;
+        notebook::check(path)?;
     }
     let table = args.rows.table()?;
     // a detector that the table is not for is refused before anything is computed
@@ -149,6 +149,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     };
     if let Some(samples) = &args.texts {
         add_texts(&mut rows, samples)?;
+    }
+    if args.notebook.is_some() {
+        notebook::check_features(&rows)?;
     }
     if args.notebook.is_some() && !rows.mismatched.is_empty() {
         let hint = format!("leave them out: --where {MISMATCH_COLUMN}=; `--out` draws figures with them");

@@ -14,11 +14,10 @@ use veridiff_core::{
     families::catalogue::CATALOGUE,
 };
 use veridiff_detector::{
-    EvalSettings, LabelledRows, Learner, LikelihoodFit, NamedSet, StepDirection, coefficients, fold_scores,
-    standard_sets,
+    EvalSettings, LabelledRows, LikelihoodFit, NamedSet, StepDirection, coefficients, fold_scores, standard_sets,
 };
 use veridiff_report::notebook::{notebook, predictions_csv};
-use veridiff_table::files;
+use veridiff_table::{catalogue::element_of, files};
 
 /// What was asked of `eval` that the notebook shows too.
 pub(super) struct Request<'a> {
@@ -47,21 +46,25 @@ pub(super) struct Request<'a> {
 }
 
 /// Whether there can be such a notebook, to be asked before anything is computed.
-pub(super) fn check(path: &Path, learner: Learner) -> anyhow::Result<()> {
+pub(super) fn check(path: &Path) -> anyhow::Result<()> {
     if path.extension().is_none_or(|ending| ending != "ipynb") {
         let problem = format!("`--notebook {}` does not end in .ipynb", path.display());
         return Err(UsageError::error(problem, "notebooks are called so: `--notebook figures.ipynb`"));
-    }
-    if learner != Learner::Logistic {
-        let problem = format!("`--notebook` cannot be used with `--learner {learner}`");
-        let hint = "a notebook fits logistic regressions anew: leave `--learner` out; `--out` draws the figures of any \
-                    learner";
-        return Err(UsageError::error(problem, hint));
     }
     let predictions = predictions_path(path);
     [predictions.as_path(), path]
         .into_iter()
         .try_for_each(|path| files::check(path).with_context(|| cannot_write(path)))
+}
+
+/// Whether these rows can be shown: every metric has a curve and a column of its own there.
+///
+/// # Errors
+/// A feature is one of hundreds in a list.
+pub(super) fn check_features(rows: &LabelledRows) -> anyhow::Result<()> {
+    let Some((list, _)) = rows.feature_names.iter().find_map(|name| element_of(name)) else { return Ok(()) };
+    let problem = format!("a notebook shows single numbers, and `{list}` is a list of them");
+    Err(UsageError::error(problem, "choose others by `--features`; `--out` draws figures with lists"))
 }
 
 /// Where the predictions go, beside the notebook.
@@ -116,6 +119,7 @@ impl Request<'_> {
             "features": rows.feature_names,
             "sets": sets,
             "folds": self.settings.n_folds,
+            "learner": self.settings.learner,
             "l2": self.settings.l2,
             "overlap": names(&overlap),
             "top": self.top,

@@ -319,10 +319,6 @@ fn captions_name_the_learner() {
     let page = &fit.ends(0, &[]).stdout;
     assert!(page.contains("share of the gain") && page.contains("learner           boosted trees"), "{page}");
     assert!(!page.contains("odds ratio") && !page.contains("L2"), "{page}");
-
-    desk.run_line("eval --input t.csv --bootstrap 0 --learner boosted --notebook n.ipynb")
-        .refused(&["`--notebook` cannot be used with `--learner boosted`", "hint: "]);
-    assert!(!desk.path("n.ipynb").exists() && !desk.path("n.predictions.csv").exists());
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct SetScores {
     pub called_in_sample: Vec<Option<bool>>,
 }
 
-/// The folds of an evaluation and what its logistic regressions give each row.
+/// The folds of an evaluation and what its learner gives each row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoldScores {
     /// For every row the fold, from 0, in which it is tested.
