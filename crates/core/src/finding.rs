@@ -234,6 +234,27 @@ pub struct Likelier {
 }
 
 impl Likelier {
+    /// The words of a text that the model would rather have read otherwise, the least likely first: of edits that meet in the text only
+    /// the likeliest.
+    pub fn of(text: &str, edits: &[ScoredEdit]) -> Vec<Likelier> {
+        let mut preferred: Vec<&ScoredEdit> = edits.iter().filter(|edit| edit.margin < 0.0).collect();
+        preferred.sort_by(|a, b| a.margin.total_cmp(&b.margin));
+        let mut found: Vec<Likelier> = Vec::new();
+        for ScoredEdit { span, with, margin, .. } in preferred {
+            let meets = |known: &Likelier| span.start <= known.byte_end && known.byte_start <= span.end;
+            let Some(words) = text.get(span.clone()).filter(|_| !found.iter().any(meets)) else { continue };
+            found.push(Likelier {
+                words: words.to_owned(),
+                byte_start: span.start,
+                byte_end: span.end,
+                instead: with.clone(),
+                margin: *margin,
+            });
+        }
+        found.truncate(MOST);
+        found
+    }
+
     /// What it says, in words for a person.
     pub fn says(&self) -> String {
         let (words, instead) = (self.words.trim(), self.instead.trim());
@@ -342,26 +363,6 @@ pub(crate) fn surprising(m: &Measurement) -> Vec<SurprisingWord> {
     words.sort_by(|a, b| a.logprob.total_cmp(&b.logprob));
     words.truncate(MOST);
     words
-}
-
-/// The words of a text that the model would rather have read otherwise: of edits that meet in the text only the likeliest.
-pub(crate) fn likelier(text: &str, edits: &[ScoredEdit]) -> Vec<Likelier> {
-    let mut preferred: Vec<&ScoredEdit> = edits.iter().filter(|edit| edit.margin < 0.0).collect();
-    preferred.sort_by(|a, b| a.margin.total_cmp(&b.margin));
-    let mut found: Vec<Likelier> = Vec::new();
-    for ScoredEdit { span, with, margin, .. } in preferred {
-        let meets = |known: &Likelier| span.start <= known.byte_end && known.byte_start <= span.end;
-        let Some(words) = text.get(span.clone()).filter(|_| !found.iter().any(meets)) else { continue };
-        found.push(Likelier {
-            words: words.to_owned(),
-            byte_start: span.start,
-            byte_end: span.end,
-            instead: with.clone(),
-            margin: *margin,
-        });
-    }
-    found.truncate(MOST);
-    found
 }
 
 /// The lines of the diff with the largest shares of the attribution's magnitude.
@@ -491,7 +492,7 @@ mod tests {
             edit(1..5, "limit", 3.0),
             edit(22..22, " not", -0.1),
         ];
-        let says: Vec<String> = likelier(text, &edits).iter().map(Likelier::says).collect();
+        let says: Vec<String> = Likelier::of(text, &edits).iter().map(Likelier::says).collect();
         let want = [
             "`raises` would be likelier as `returns`",
             "`load` would be likelier as `store`",

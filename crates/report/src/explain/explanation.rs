@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
     families::{attribution::Aggregates, catalogue::FeatureSet},
-    finding::FactsFinding,
+    finding::{FactsFinding, Likelier},
     focus::Focused,
     gate::SharedTree,
     run::{source::ColumnSource, sources::PlainFeatures},
@@ -58,6 +58,9 @@ pub struct Explanation {
     /// What that rests on.
     #[serde(skip)]
     pub(super) judgement: Option<Judgement>,
+    /// Words of the text that the model would rather have read otherwise; absent where no edits of it were read.
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub likelier: Vec<Likelier>,
     /// Whether the model did not see all that the text may speak of: then no detector decides.
     #[serde(skip)]
     pub(super) is_partial: bool,
@@ -374,6 +377,7 @@ impl Explanation {
             boundary: e.boundary.name().to_owned(),
             input: e.text.clone(),
             facts: Some(FactsFinding::new(&read.case, &judgement)),
+            likelier: Likelier::of(read.case.text(), &m.edits),
             judgement: Some(judgement),
             is_partial: reach.is_partial,
             token_ids: e.ids.clone(),

@@ -171,7 +171,9 @@ impl<'a> PageData<'a> {
         let (scales, columns) = quantised(e).into_iter().unzip();
         let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
         let said = e.facts.as_ref().map(|facts| {
-            Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds).with_lines_at(&places)
+            Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds)
+                .with_lines_at(&places)
+                .with_likelier(&e.likelier)
         });
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
         PageData {

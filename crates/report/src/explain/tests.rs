@@ -10,12 +10,14 @@ use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     case::Case,
     measurement::{Measurement, TargetRule},
+    scorer::ScoredEdit,
     tokens::Boundary,
 };
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Gaps, Learner, fit_detector, labelled_rows,
 };
 use veridiff_engine::reading::{attribution::Matrix, scores::StepScores};
+use veridiff_facts::edits::EditKind;
 use veridiff_table::{Row, Table};
 use veridiff_text::{diff::Diff, sample::Task};
 
@@ -129,6 +131,29 @@ fn the_json_comes_back_as_it_was_and_has_its_fields() {
     assert_eq!(value["tokens"][1]["segment"], "diff");
     assert_eq!(value["features"][0]["column"], "logprob@tiny");
     assert_eq!(value["features"][0]["value"], -2.5);
+}
+
+#[test]
+fn words_that_would_be_likelier_as_others_are_shown() {
+    let (sample, mut read) = measurement(DIFF, TEXT);
+    let edit = |with: &str, margin| ScoredEdit {
+        kind: EditKind::Name,
+        span: 15..18,
+        with: with.to_owned(),
+        margin,
+        prior: 0.0,
+    };
+    read.measurement.edits = vec![edit("bar", -0.5), edit("a\u{202e}()", -2.0), edit("bat", 1.0)];
+    let settings = Settings::default();
+    let explanation = Explanation::new(&sample, "tiny", &settings, settings.provenance(), &read, None);
+    let json = serde_json::to_value(&explanation).unwrap();
+    // of edits that meet the likeliest, and none that the text as it is beats
+    assert_eq!(json["likelier"].as_array().unwrap().len(), 1);
+    assert_eq!(json["likelier"][0]["words"], "baz");
+    let page = terminal_page(&explanation, plain(80), Detail::Brief);
+    assert!(page.contains("`baz` would be likelier as `a") && !page.contains('\u{202e}'), "{page}");
+    let page = html_page(&explanation);
+    assert!(page.contains("`baz` would be likelier as `a"), "the page's data has it");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
     page::{code_of, place_of},
 };
 use veridiff_core::{
-    finding::{FactFinding, Finding, StatementFinding},
+    finding::{FactFinding, Finding, Likelier, StatementFinding},
     verdict::Verdict,
 };
 use veridiff_facts::rules::Ruling;
@@ -24,6 +24,8 @@ pub(crate) struct Card<'a> {
     odds: Option<Odds>,
     /// What speaks against it.
     facts: Vec<Fact<'a>>,
+    /// Which of its words a model would rather have read otherwise.
+    likelier: Vec<String>,
 }
 
 /// How probable it is that a text is wrong.
@@ -84,7 +86,13 @@ impl<'a> Card<'a> {
             reason: meaning(verdict, reason, statements),
             odds: odds.and_then(|odds| odds.under(verdict)),
             facts: against(statements, verdict == Verdict::Unsupported).map(fact).collect(),
+            likelier: Vec::new(),
         }
+    }
+
+    /// The same with words that would be likelier as others.
+    pub fn with_likelier(self, likelier: &[Likelier]) -> Self {
+        Card { likelier: likelier.iter().map(Likelier::says).collect(), ..self }
     }
 
     /// The same on a page that has each line of the diff at one of these places.
@@ -99,13 +107,15 @@ impl<'a> Card<'a> {
     pub fn of(finding: &'a Finding) -> Self {
         let odds = Odds::new(finding.p_detector, finding.threshold);
         match finding.verdict {
-            Some(verdict) => Card::new(&finding.text, verdict, finding.reason.as_deref(), &finding.statements, odds),
+            Some(verdict) => Card::new(&finding.text, verdict, finding.reason.as_deref(), &finding.statements, odds)
+                .with_likelier(&finding.evidence.likelier),
             None => Card {
                 verdict: "failed",
                 words: "failed",
                 reason: finding.error.as_deref().unwrap_or("").into(),
                 odds,
                 facts: Vec::new(),
+                likelier: Vec::new(),
             },
         }
     }

@@ -41,7 +41,8 @@ const show = (parent, text) => {
   }
 };
 
-// The verdict on a text: the word for it, how probable, and what speaks against it, each with its lines of the change. `goTo` is
+// The verdict on a text: the word for it, how probable, what speaks against it, each with its lines of the change, and which
+// words a model would rather have read otherwise. `goTo` is
 // called with the index of a line; without it lines are not to be gone to.
 const showVerdict = (parent, said, goTo) => {
   const head = element("p", "verdict");
@@ -77,6 +78,7 @@ const showVerdict = (parent, said, goTo) => {
     }
     parent.append(item);
   }
+  for (const says of said.likelier) show(parent.appendChild(element("p", "likelier")), says);
 };
 
 const THEMES = ["system", "light", "dark"];

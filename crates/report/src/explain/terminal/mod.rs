@@ -84,6 +84,9 @@ fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: 
     if let Some(odds) = odds.and_then(|odds| odds.under(facts.verdict)) {
         screen.heading(page, "", odds.says());
     }
+    for likelier in &e.likelier {
+        screen.heading(page, "", &visible(&likelier.says()));
+    }
 }
 
 fn chosen_name(chosen: &Basis) -> String {
