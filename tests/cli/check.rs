@@ -229,6 +229,30 @@ fn a_detector_can_use_features_of_several_scorers() {
     check(&unnamed).refused(&["2 models are given for 2", "NAME=SOURCE", "`a`, `b`"]);
 }
 
+/// The means over earlier text have no value for a text of one token: the stack's other member judges it, and that is said.
+#[test]
+fn a_stack_judges_without_a_member_and_says_so() {
+    let desk = desk();
+    let model = format!("--model a={}", fixture("llama_tied"));
+    let features = "--features attr_target,ground_words,ground_changed --first-target skip";
+    desk.run_line(&format!("score {model} --input demo.jsonl {features} --output t.jsonl")).ends(0, &[]);
+    desk.run_line("fit --input t.jsonl --learner stack --bootstrap 0 --output stack.json").ends(0, &[]);
+    let check = |text: &str| {
+        let line = format!("check --detector stack.json {model} --json --exit-zero --input -");
+        let run = desk.run_with_stdin(&line.split_whitespace().collect::<Vec<_>>(), &sample("one", DIFF, text));
+        run.ends(0, &[]);
+        run.lines().remove(0)
+    };
+    let told =
+        |finding: &Value| finding["notes"].to_string().contains("judged without `attribution@a`, which has no value");
+    let (whole, short) = (check("`width` is multiplied by `shape.height` now."), check("w"));
+    assert!(!told(&whole) && told(&short), "{whole} {short}");
+    for finding in [whole, short] {
+        let p = finding["p_detector"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&p), "{finding}");
+    }
+}
+
 #[test]
 fn slips_get_a_guess() {
     let desk = Desk::new();
