@@ -10,9 +10,9 @@ use crate::{
     measurement::Measurement,
     scorer::ScoredEdit,
     tokens::Segment,
-    verdict::{Decided, Verdict, of_statement, of_statement_probability, of_text},
+    verdict::{Decided, Opinion, Verdict, of_statement, of_statement_probability, of_text},
 };
-use veridiff_detector::{Detector, Leaning, Member};
+use veridiff_detector::{Detector, Member};
 use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},
@@ -160,8 +160,8 @@ impl FactsFinding {
     }
 
     /// Decides again, now that a detector was asked.
-    pub fn decide(&mut self, judgement: &Judgement, leaning: Leaning) {
-        Decided { verdict: self.verdict, reason: self.reason } = of_text(judgement, Some(leaning));
+    pub fn decide(&mut self, judgement: &Judgement, opinion: Opinion) {
+        Decided { verdict: self.verdict, reason: self.reason } = of_text(judgement, Some(opinion));
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     run::{batch::Batch, models::ModelOptions},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
-    verdict,
+    verdict::{self, Opinion},
 };
 use veridiff_detector::{Detector, DetectorError, Predict, shipped};
 use veridiff_facts::{
@@ -370,7 +370,7 @@ impl Judge {
         let p = self.detector.probability(&values);
         finding.p_detector = Some(p);
         let is_partial = parts.iter().any(|part| part.reach.is_partial);
-        finding.decide(&case, facts, (!is_partial).then(|| self.detector.verdict(p)));
+        finding.decide(&case, facts, (!is_partial).then(|| Opinion::of(&self.detector, p)));
         finding.evidence = Evidence {
             surprising: parts.first().map(|part| part.surprising.clone()).unwrap_or_default(),
             likelier: parts
@@ -429,11 +429,11 @@ fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
 
 impl Finding {
     /// The verdict: what the facts say, and where they leave it open what the detector leans to.
-    fn decide(&mut self, case: &Case, facts: &Facts, leaning: Option<veridiff_detector::Leaning>) {
+    fn decide(&mut self, case: &Case, facts: &Facts, opinion: Option<Opinion>) {
         let judgement = facts.of(case);
         self.notes.extend(judgement.of_another_tree.then(|| OF_ANOTHER_TREE.to_owned()));
         self.statements = statements(case, &judgement, self.p_detector);
-        let decided = verdict::of_text(&judgement, leaning);
+        let decided = verdict::of_text(&judgement, opinion);
         self.verdict = Some(decided.verdict);
         self.reason = decided.reason;
         self.p_hallucination = verdict::probability(&judgement, self.p_detector);

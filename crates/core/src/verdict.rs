@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use veridiff_detector::Leaning;
+use veridiff_detector::{Detector, Leaning};
 use veridiff_facts::{
     judge::{Judged, Judgement, Standing},
     rules::{Ruled, Ruling},
@@ -90,9 +90,32 @@ pub fn of_statement(judged: &Judged) -> Decided {
     }
 }
 
+/// What a detector finds of a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Opinion {
+    /// What it leans to.
+    pub leaning: Leaning,
+    /// The probability that the change does not support the text, 0 to 1.
+    pub p: f64,
+}
+
+impl Opinion {
+    /// A detector's opinion of a text with this calibrated probability.
+    pub fn of(detector: &Detector, p: f64) -> Self {
+        Opinion { leaning: detector.verdict(p), p }
+    }
+
+    /// Whether a text is rather false than true.
+    fn doubts(self) -> bool {
+        const EVEN: f64 = 0.5;
+        self.p >= EVEN || self.leaning == Leaning::Unsupported
+    }
+}
+
 /// What is said of a whole text: a fact decides where there is one; a detector's `unsupported` counts where no fact holds, and its
-/// `supported` where the facts leave the text open.
-pub fn of_text(judgement: &Judgement, leaning: Option<Leaning>) -> Decided {
+/// `supported` where the facts leave the text open. That names and words are those of the change clears no text that the detector finds
+/// rather false than true.
+pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let statements: Vec<Decided> = judgement.statements.iter().map(of_statement).collect();
     let worst = statements.iter().map(|decided| decided.verdict).max().unwrap_or(Verdict::NothingToCheck);
     if worst >= Verdict::Unsupported {
@@ -101,7 +124,7 @@ pub fn of_text(judgement: &Judgement, leaning: Option<Leaning>) -> Decided {
     let absent = judgement.rulings().any(|ruled| ruled.ruling == Ruling::NotHere);
     if worst == Verdict::NothingToCheck {
         // a wish for what the change does not know: the detector may find it improbable
-        let is_drivel = absent && leaning == Some(Leaning::Unsupported);
+        let is_drivel = absent && opinion.is_some_and(|opinion| opinion.leaning == Leaning::Unsupported);
         return Decided::of(if is_drivel { Verdict::Unsupported } else { Verdict::NothingToCheck });
     }
     if judgement.language == TextLanguage::Other {
@@ -110,7 +133,13 @@ pub fn of_text(judgement: &Judgement, leaning: Option<Leaning>) -> Decided {
     let reason = statements.into_iter().find_map(|decided| decided.reason);
     let is_assertion = |judged: &&Judged| judged.kind == StatementKind::Assertion;
     let is_undecided = judgement.statements.iter().filter(is_assertion).any(Judged::is_undecided);
-    match leaning {
+    let rests_on_names = || {
+        judgement.statements.iter().any(|judged| matches!(judged.standing(), Some(Standing::Named | Standing::Worded)))
+    };
+    match opinion.map(|opinion| opinion.leaning) {
+        _ if worst == Verdict::Clear && opinion.is_some_and(Opinion::doubts) && rests_on_names() => {
+            Decided::abstains("its names and words are those of the change, but such texts are rather false than true")
+        }
         Some(Leaning::Unsupported) if absent => Decided::of(Verdict::Unsupported),
         Some(Leaning::Unsupported) if worst == Verdict::Abstain => {
             Decided::abstains("it reads as improbable, but no line of the change speaks against it")

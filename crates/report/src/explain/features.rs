@@ -14,6 +14,7 @@ use veridiff_core::{
     },
     focus::Focused,
     settings::Settings,
+    verdict::Opinion,
 };
 use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
 use veridiff_table::{
@@ -232,7 +233,7 @@ impl Explanation {
                 intercept,
             });
             if let (Some(facts), Some(judgement), false) = (&mut self.facts, &self.judgement, self.is_partial) {
-                facts.decide(judgement, detector.verdict(p_hallucination));
+                facts.decide(judgement, Opinion::of(detector, p_hallucination));
             }
         }
         missing
