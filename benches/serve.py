@@ -30,9 +30,22 @@ class Connection:
         self.host, self.port = host, port
         self.more = f"Authorization: Bearer {token}\r\n" if token else ""
         self.reader = self.writer = None
+        self.n_closed = 0
 
     async def ask(self, method, path, body=b""):
-        """Status, seconds until to try again, and body of one answer."""
+        """Status, seconds until to try again, and body of one answer. An open connection may be closed for having been idle at the very
+        moment at which it is used; then nothing was accepted, and a new one is opened."""
+        is_used = self.writer is not None
+        try:
+            return await self.ask_once(method, path, body)
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            self.close()
+            if not is_used or getattr(error, "partial", b""):
+                raise
+            self.n_closed += 1
+            return await self.ask_once(method, path, body)
+
+    async def ask_once(self, method, path, body):
         if self.writer is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -83,6 +96,7 @@ async def load(args):
             except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
                 ends[f"lost: {type(error).__name__}"] += 1
                 connection.close()
+        ends["idle connection closed, asked again"] += connection.n_closed
         connection.close()
 
     async def probe():
@@ -109,7 +123,7 @@ async def load(args):
     is_over = True
     await asyncio.gather(*beside)
     n_done = ends["200"]
-    told = sum(count for end, count in ends.items() if not end.startswith(("lost", "not sent")))
+    told = sum(count for end, count in ends.items() if not end.startswith(("lost", "not sent", "idle")))
     return {
         "requests": n,
         "ends": dict(ends.most_common()),

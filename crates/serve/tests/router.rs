@@ -14,6 +14,9 @@ use veridiff_text::sample::{Sample, from_value};
 const TRUE: &str = "`width` is multiplied by `shape.height` now.";
 const FALSE: &str = "`area` returns `width * width` now.";
 
+/// A method, a path, headers and a body, and the status and code of what it gets.
+type Case<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, String, u16, &'a str);
+
 fn within(limits: Limits) -> ServiceOptions {
     ServiceOptions { limits, ..ServiceOptions::default() }
 }
@@ -55,7 +58,7 @@ async fn every_refusal_has_its_status_its_code_and_headers() {
     let router = router(&service);
     let good = sample("a", TRUE).to_string();
     let long = "x".repeat(200);
-    let cases: Vec<(&str, &str, Vec<(&str, &str)>, String, u16, &str)> = vec![
+    let cases: Vec<Case> = vec![
         ("POST", "/v1/check", vec![], "{".into(), 400, "json"),
         ("POST", "/v1/check", vec![], "[".repeat(4000), 400, "json"),
         ("POST", "/v1/check", vec![], "[]".into(), 400, "shape"),
