@@ -25,7 +25,6 @@ const LIMITS: &str = "Limits";
 /// Arguments of `veridiff serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without the service only says so"))]
 pub struct Args {
     /// Where to listen; beyond this machine a token is needed
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8077", help_heading = ACCESS)]

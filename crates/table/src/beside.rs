@@ -78,11 +78,10 @@ impl Table {
             }
             for (row, other) in rows.iter().enumerate() {
                 let (one, two) = (self.cell(known, row).text(), cell(other).text());
-                if let (Some(left_value), Some(right_value)) = (one, two)
-                    && left_value != right_value
-                {
-                    let (left, right, column) = (left.to_owned(), right.to_owned(), column.name.clone());
-                    return Err(TableError::Disagree { column, row: row + 1, left, left_value, right, right_value });
+                if one.is_some() && two.is_some() && one != two {
+                    let different = vec![Difference { key: column.name.clone(), left: one, right: two }];
+                    let (left, right, row) = (left.to_owned(), right.to_owned(), row + 1);
+                    return Err(TableError::Disagree { left, right, row, different });
                 }
             }
         }
@@ -205,7 +204,10 @@ mod tests {
         let one = || table("one", json!([{"id": "a", "label": 1}]), &[("version", "1")]);
         let of = |rows, metadata: &[(&str, &str)]| Table::beside(&[one(), table("two", rows, metadata)]).unwrap_err();
         let error = of(json!([{"id": "a", "label": 0}]), &[]);
-        assert!(matches!(&error, TableError::Disagree { column, row: 1, .. } if column == "label"), "{error}");
+        assert!(
+            matches!(&error, TableError::Disagree { row: 1, different, .. } if different[0].key == "label"),
+            "{error}"
+        );
         for metadata in [[("version", "2")], [("facts", "version 4: x")]] {
             let one = table("one", json!([{"id": "a"}]), &[("version", "1"), ("facts", "version 3: x")]);
             let error = Table::beside(&[one, table("two", json!([{"id": "a"}]), &metadata)]).unwrap_err();

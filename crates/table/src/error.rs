@@ -103,20 +103,14 @@ pub enum TableError {
         different: Vec<Difference>,
     },
     /// Two tables of the same rows say different things of one.
-    #[error(
-        "`{left}` row {row} and the same row of `{right}` have `{}` and `{}` under `{}`",
-        shown(left_value),
-        shown(right_value),
-        shown(column)
-    )]
+    #[error("`{left}` and `{right}` differ in row {row} of the first: {}", differences(different, left, right))]
     Disagree {
-        column: String,
+        left: String,
+        right: String,
         /// In the first table, from 1.
         row: usize,
-        left: String,
-        left_value: String,
-        right: String,
-        right_value: String,
+        /// The column, and what each of them has there.
+        different: Vec<Difference>,
     },
     /// A value that must be unique, twice.
     #[error("{column} `{}` is in `{left}` row {left_row} and in `{right}` row {right_row}", shown(value))]

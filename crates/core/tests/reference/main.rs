@@ -13,3 +13,4 @@ mod references;
 mod t5;
 mod text;
 mod unseen;
+mod verdict;
