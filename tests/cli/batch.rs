@@ -346,18 +346,21 @@ fn tables_of_the_same_rows_stand_beside_each_other() {
         let line = format!("score --input in.jsonl --features {features} {more} --output {output}");
         desk.run_line(&line).ends(0, &[]);
     };
-    score("form", "--limit 24", "form.csv");
-    score("grounding", "--limit 26", "words.csv");
+    score("grounding", "--limit 24", "words.csv");
+    score("form", "--limit 26", "form.csv");
     score("form,grounding", "--limit 24", "both.csv");
-    let run = desk.run_line("merge --beside form.csv words.csv -o joined.csv --json");
-    let run = run.ends(0, &["24 rows", "0 of the rows are not in words.csv, and 2 of its rows are left out"]);
+    let run = desk.run_line("merge --beside words.csv form.csv -o joined.csv --json");
+    let run = run.ends(0, &["24 rows", "0 of the rows are not in form.csv, and 2 of its rows are left out"]);
     assert!(run.stdout.contains("\"n_left_out\":[2]"), "{}", run.stdout);
-    let line = "fit --input joined.csv --features form_words,ground_words --output d.json";
-    let joined = desk.run_line(line).ends(0, &[]).stdout.clone();
-    let line = "fit --input both.csv --features form_words,ground_words --output e.json";
-    assert_eq!(joined, *desk.run_line(line).ends(0, &[]).stdout, "whatever a table was made of");
+    let fit = |table: &str| {
+        let line = format!("fit --input {table}.csv --features form_words,ground_words --output {table}.json");
+        let told = desk.run_line(&line).ends(0, &[]).stdout.clone();
+        let says = |line: &&str| !line.starts_with("Detector") && !line.starts_with("written to");
+        told.lines().filter(says).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(fit("joined"), fit("both"), "whatever a table was made of");
     desk.write("other.csv", "id,label\nread-ids-a,7\n");
-    let refused = desk.run_line("merge --beside form.csv other.csv -o joined.csv");
+    let refused = desk.run_line("merge --beside words.csv other.csv -o joined.csv");
     refused.refused(&["`label`", "hint: put beside each other only tables of one file"]);
 }
 

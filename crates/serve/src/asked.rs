@@ -100,7 +100,7 @@ mod tests {
             (&format!(r#"{{"samples": [{SAMPLE}], "features": [1]}}"#), "shape"),
             (&format!(r#"{{"samples": [{SAMPLE}, {SAMPLE}, {SAMPLE}]}}"#), "too_large"),
             (&SAMPLE.replace(r#""t""#, r#""0123456789""#), "too_large"),
-            (&SAMPLE.replace("x", &"x".repeat(50)), "too_large"),
+            (&SAMPLE.replace("-x", &format!("-{}", "x".repeat(50))), "too_large"),
             (r#"{"samples": [3]}"#, "sample"),
             (r#"{"id": "a"}"#, "sample"),
         ] {

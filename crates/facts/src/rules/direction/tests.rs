@@ -88,7 +88,8 @@ fn what_is_told_is_what_the_lines_show() {
         ("`ttl` defaults to 300.", "`ttl` is 60.0 here, not 300"),
         ("`size` went from 10 to 100.", "`size` was 100 here, not 10"),
     ] {
-        let judgement = crate::judge::Judgement::new(&change, text, Task::Review, None);
+        let judgement =
+            crate::judge::Judgement::new(&change, text, Task::Review, None).by(&diff, &crate::rules::Choice::default());
         let messages: Vec<&str> = judgement
             .rulings()
             .filter(|ruled| ruled.ruling == Ruling::Contradicted)
