@@ -419,16 +419,15 @@ const UNLIKE: f64 = 4.0;
 /// What a reader should know about values that the detector was not trained on.
 pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
     let far = |(f, &value): (&veridiff_detector::Feature, &f64)| {
-        let off = (value - f.mean) / f.scale;
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
-        let was_seen = matches!(f.quantiles[..], [least, .., most] if (least..=most).contains(&value));
-        (off.abs() > UNLIKE && !was_seen).then(|| {
-            let (least, most) = match f.quantiles[..] {
-                [least, .., most] => (least, most),
-                _ => (f.mean - UNLIKE * f.scale, f.mean + UNLIKE * f.scale),
-            };
+        let (least, lies, most) = match f.quantiles[..] {
+            [least, .., most] => (least, "lies", most),
+            _ => (f.mean - UNLIKE * f.scale, "mostly lies", f.mean + UNLIKE * f.scale),
+        };
+        let is_unlike = ((value - f.mean) / f.scale).abs() > UNLIKE;
+        (is_unlike && !(least..=most).contains(&value)).then(|| {
             format!(
-                "`{}` is {value:.3} and lies between {least:.3} and {most:.3} in the texts that the detector learnt from, so its \
+                "`{}` is {value:.3} and {lies} between {least:.3} and {most:.3} in the texts that the detector learnt from, so its \
                  probability says less",
                 f.name
             )

@@ -32,27 +32,26 @@ const HEADERS: [(HeaderName, &str); 6] = [
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted(pub usize);
 
-/// Paths that anybody may ask for: they say nothing that is not public.
-fn is_public(route: &str) -> bool {
-    route.starts_with("/health/") || route == "/openapi.json"
-}
+/// What the guard knows: the service, and the paths that anybody may ask for, since they say nothing that is not public.
+type Known = (Arc<Service>, Arc<[&'static str]>);
 
-/// Puts the guard around routes.
-pub(crate) fn around(routes: Router, service: &Arc<Service>) -> Router {
+/// Puts the guard around routes, of which those of `public` ask nobody who it is.
+pub(crate) fn around(routes: Router, service: &Arc<Service>, public: Arc<[&'static str]>) -> Router {
     let guarded = routes
         .layer(CatchPanicLayer::custom(|_| Refusal::Fault.into_response()))
-        .layer(from_fn_with_state(Arc::clone(service), guard));
+        .layer(from_fn_with_state((Arc::clone(service), public), guard));
     HEADERS.into_iter().fold(guarded, |routes, (name, value)| {
         routes.layer(SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value)))
     })
 }
 
-async fn guard(State(service): State<Arc<Service>>, mut request: Request, next: Next) -> Response {
+async fn guard(State((service, public)): State<Known>, mut request: Request, next: Next) -> Response {
     let start = Instant::now();
     // what is no path of ours has one name, however many there are
     let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
     let method = request.method().clone();
-    let client = if is_public(&route) { Ok(None) } else { admitted(&service, &request).map(Some) };
+    let is_public = public.contains(&route.as_str());
+    let client = if is_public { Ok(None) } else { admitted(&service, &request).map(Some) };
     let (client, response) = match client {
         Ok(client) => {
             if let Some(client) = &client {
@@ -68,7 +67,7 @@ async fn guard(State(service): State<Arc<Service>>, mut request: Request, next: 
     let samples = response.extensions().get::<Counted>().map_or(0, |counted| counted.0);
     service.meter.request(&route, status, code, seconds);
     let (name, ms) = (client.as_ref().map(|client| client.name.as_str()), seconds.as_millis());
-    if !is_public(&route) {
+    if !is_public {
         tracing::info!(client = name, %method, route, status, code, samples, ms, "answered");
         if let Some(audit) = &service.audit {
             let (method, seconds) = (method.as_str(), seconds.as_secs_f64());

@@ -48,6 +48,9 @@ const GATHER: Duration = Duration::from_secs(5);
 /// How long a listener that cannot accept, for want of descriptors, waits before it tries again.
 const NO_SOCKET: Duration = Duration::from_millis(50);
 
+/// How long those who are told at the end that nothing comes may take to hear it.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Threads of the sockets. They only move bytes: what computes has threads of its own.
 const SOCKET_THREADS: usize = 2;
 
@@ -114,7 +117,7 @@ async fn run(
     if timeout(service.limits.drain, &mut drained).await.is_err() {
         service.give_up();
         // what is told must still be sent
-        let _sent = timeout(NO_SOCKET * 20, drained).await;
+        let _sent = timeout(LAST_WORDS, drained).await;
     }
     Ok(())
 }

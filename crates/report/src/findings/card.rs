@@ -12,7 +12,7 @@ use veridiff_core::{
     finding::{FactFinding, Finding, Likelier, StatementFinding},
     verdict::Verdict,
 };
-use veridiff_facts::rules::Ruling;
+use veridiff_facts::rules::{RULES, Ruling};
 
 /// What is said of a text.
 #[derive(Debug, Serialize)]
@@ -150,8 +150,11 @@ impl Odds {
 
 /// What a verdict on these statements means, in a few words.
 pub(crate) fn meaning<'a>(verdict: Verdict, reason: Option<&'a str>, statements: &[StatementFinding]) -> Cow<'a, str> {
+    // the share that was counted for the rules; what a detector finds of such a text stands in a line of its own
     let contradicted = statements.iter().filter(|statement| statement.verdict == Verdict::Contradicted);
-    let precision = contradicted.filter_map(|statement| statement.p_hallucination).reduce(f64::max);
+    let facts = contradicted.flat_map(|statement| &statement.facts).filter(|fact| fact.ruling == Ruling::Contradicted);
+    let rules = facts.filter_map(|fact| RULES.iter().find(|rule| rule.judges && rule.code == fact.rule));
+    let precision = rules.map(|rule| rule.precision).reduce(f64::max);
     match (verdict, precision) {
         (Verdict::Contradicted, Some(precision)) => {
             let n = of_hundred(precision);
@@ -194,5 +197,30 @@ mod tests {
             "not improbable: 4 of 100 such texts were wrong; the detector objects from 57 on"
         );
         assert!(odds_in_words(0.9, 2.0).ends_with("never objects"));
+    }
+
+    #[test]
+    fn what_is_said_of_a_contradiction_was_counted_for_its_rule() {
+        let fact = FactFinding {
+            rule: "VD003",
+            name: "direction",
+            ruling: Ruling::Contradicted,
+            byte_start: 0,
+            byte_end: 1,
+            lines: Vec::new(),
+            says: String::new(),
+        };
+        let statement = StatementFinding {
+            byte_start: 0,
+            byte_end: 1,
+            kind: "assertion",
+            verdict: Verdict::Contradicted,
+            reason: None,
+            // a detector may find it worse
+            p_hallucination: Some(0.999),
+            facts: vec![fact],
+        };
+        let said = meaning(Verdict::Contradicted, None, &[statement]);
+        assert!(said.contains("; 85 of 100 texts"), "{said}");
     }
 }

@@ -209,10 +209,12 @@ async fn document() -> Json<&'static Value> {
 
 /// All paths, behind the guard.
 pub fn router(service: &Arc<Service>) -> Router {
-    let routes = operations().into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
+    let operations = operations();
+    let public = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
+    let routes = operations.into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
     let routes = routes
         .fallback(async || Refusal::NotFound)
         .method_not_allowed_fallback(async || Refusal::Method)
         .with_state(Arc::clone(service));
-    guard::around(routes, service)
+    guard::around(routes, service, public)
 }
