@@ -76,13 +76,13 @@ impl Standing {
     /// has the share of what is not in the change.
     pub fn share_false(self) -> f64 {
         let [n_true, n_false]: [u32; 2] = match self {
-            Standing::Confirmed => [23, 11],
-            Standing::Named => [55, 48],
+            Standing::Confirmed => [25, 11],
+            Standing::Named => [56, 46],
             Standing::Worded => [23, 25],
-            Standing::Open => [31, 27],
-            Standing::Undecided => [177, 139],
+            Standing::Open => [30, 27],
+            Standing::Undecided => [175, 138],
             Standing::NotHere | Standing::Nowhere => [1, 4],
-            Standing::Contradicted => [1, 57],
+            Standing::Contradicted => [1, 60],
         };
         f64::from(n_false + 1) / f64::from(n_true + n_false + 2)
     }
