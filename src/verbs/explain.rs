@@ -20,7 +20,8 @@ use crate::{
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    families::catalogue::FeatureSet, focus::Focused, gate::SharedTree, run::sources::ScorerSource, settings::Settings,
+    families::catalogue::FeatureSet, focus::Focused, gate::SharedTree, run::sources::ScorerSource, scorer::Scorer,
+    settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
 use veridiff_report::{
@@ -32,6 +33,10 @@ use veridiff_text::sample::{Sample, Task};
 
 /// Columns of a page that is written to no terminal.
 const DEFAULT_WIDTH: usize = 100;
+
+/// Tokens of the prompt times tokens of the text up to which a page has attribution unasked: most of a minute of two cores with the
+/// default model.
+const MAX_ATTRIBUTED: usize = 40_000;
 
 /// What `explain` is like in use.
 const EXAMPLES: &str = "\
@@ -65,7 +70,8 @@ pub struct Args {
     /// backend of `judge`
     #[arg(long, value_name = "SPEC", help_heading = JUDGING)]
     judge: Option<String>,
-    /// In the terminal, show what the model read too: surprise and attribution of every token, and the features; slower
+    /// Show what the model read too: surprise and attribution of every token, and the features; slower. A page has these without, unless
+    /// that takes minutes
     #[arg(long, help_heading = OUTPUT)]
     full: bool,
     /// A feature table: where each feature falls among its rows; features of other models from its row with the sample's id
@@ -118,7 +124,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector(sample.task)?;
-    let settings = Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
+    let mut settings =
+        Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let models = args.model.options()?;
@@ -126,8 +133,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     drop(models);
     // the first is explained; the others give the features that a detector needs of them
     let first = waiting("loading", || scorers.remove(0).scorer())?;
+    let left_out = args.leave_out_costly(&first, &sample, &detector, &mut settings)?;
     let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
     let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
+    explanation.notes.extend(left_out);
     drop(first);
     for mut other in scorers {
         let scorer = other.scorer()?;
@@ -247,6 +256,28 @@ impl Args {
             return Ok(FeatureSet::default());
         }
         Ok(FeatureSet::parse(&["uncertainty"])?)
+    }
+
+    /// Leaves attribution out of a page where it would take minutes and nobody asked for it, and says so.
+    fn leave_out_costly(
+        &self,
+        scorer: &Scorer,
+        sample: &Sample,
+        detector: &Asked,
+        settings: &mut Settings,
+    ) -> anyhow::Result<Option<String>> {
+        let is_asked = self.full || self.json || self.token.is_some() || self.phrase.is_some() || self.table.is_some();
+        if is_asked || matches!(detector, Asked::Named(_)) || !settings.features.needs_attribution() {
+            return Ok(None);
+        }
+        let (n_prompt, n_text) = Focused::n_tokens(scorer, sample, settings)?;
+        if n_prompt * n_text <= MAX_ATTRIBUTED {
+            return Ok(None);
+        }
+        settings.features = FeatureSet::parse(&["uncertainty"])?;
+        Ok(Some(format!(
+            "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
+        )))
     }
 
     /// The text that is explained, its change, and the tree around that.

@@ -111,6 +111,27 @@ fn of_a_long_change_the_hunks_that_the_text_names_are_read() {
     assert!(told.contains("lines that the model did not read"), "{told}");
 }
 
+#[test]
+fn a_page_of_a_long_change_has_attribution_if_it_is_asked_for() {
+    const LEFT_OUT: &str = "what the text rests on is left out";
+    let desk = Desk::new();
+    let model = fixture("llama_tied");
+    let line = |n: usize| format!("-old_value_{n} = {n}\n+new_value_{n} = {n}\n");
+    desk.write(
+        "long.diff",
+        format!("--- a/x.py\n+++ b/x.py\n@@ -1,60 +1,60 @@\n{}", (1..60).map(line).collect::<String>()),
+    );
+    let text: String = (1..30).map(|n| format!("`new_value_{n}` is {n}. ")).collect();
+    let run = |text: &str, more: &[&str]| {
+        let args = ["explain", "long.diff", "-m", text, "--detector", "none", "--model", &model, "--html", "page.html"];
+        desk.run(&[&args, more].concat()).ends(0, &[]);
+        desk.text("page.html")
+    };
+    assert!(run(&text, &[]).contains(LEFT_OUT));
+    assert!(!run(&text, &["--full"]).contains(LEFT_OUT));
+    assert!(!run("`new_value_3` is 3.", &[]).contains(LEFT_OUT), "a short text rests on it in no time");
+}
+
 /// What the features add to a verdict makes its probability, by the detector's calibration.
 fn adds_up(page: &Value, detector: &Value) {
     let number = |value: &Value| value.as_f64().unwrap();

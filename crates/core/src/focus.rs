@@ -78,6 +78,18 @@ impl Focused {
         Focused::measure(scorer, &mut Workspace::new(limits), &Arc::new(Case::of_sample(sample)?), settings)
     }
 
+    /// How many tokens a model reads of a sample: of the prompt, and of the text.
+    ///
+    /// # Errors
+    /// The change cannot be read; those of [`Scorer::encode`].
+    pub fn n_tokens(scorer: &Scorer, sample: &Sample, settings: &Settings) -> Result<(usize, usize)> {
+        let case = Case::of_sample(sample)?;
+        let focus = Focus::of(scorer, &case, settings)?;
+        let diff = focus.as_ref().map_or(case.diff(), |focus| focus.case.diff());
+        let encoding = scorer.encode(diff, case.text(), case.task(), settings)?;
+        Ok((encoding.n_prompt, encoding.n_response()))
+    }
+
     /// The line of the whole diff that a line of the diff that was read is.
     pub fn line(&self, read: usize) -> usize {
         self.focus.as_ref().map_or(read, |focus| focus.lines[read])
