@@ -31,7 +31,7 @@ use veridiff_judge::{
         spec::{Spec, SpecKind},
     },
     cost::BYTES_PER_TOKEN,
-    judge::{self, Judge, Reading},
+    judge::{self, Judge, ScoreReading},
     panel::Rule,
     prompts::{BUILTIN_NAME, PromptSet, Strategy},
     recorder::Recorder,
@@ -71,8 +71,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", default_value = BUILTIN_NAME)]
     prompts: String,
     /// Where scores are read from: the digits' probabilities, or the text [default: digits where every backend gives them]
-    #[arg(long, value_name = "READING", value_parser = choice::<Reading>(Reading::NAMES))]
-    reading: Option<Reading>,
+    #[arg(long, value_name = "READING", value_parser = choice::<ScoreReading>(ScoreReading::NAMES))]
+    reading: Option<ScoreReading>,
     /// Have reasons written where digits could be read without them
     #[arg(long)]
     explain: bool,
@@ -163,7 +163,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let recorders = specs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let reading = args.reading.unwrap_or_else(|| {
         let all = recorders.iter().all(|recorder| recorder.abilities().log_probs);
-        if all { Reading::Digits } else { Reading::Text }
+        if all { ScoreReading::Digits } else { ScoreReading::Text }
     });
     let settings = args.settings(strategies, reading);
     let mut sources: Vec<Box<dyn ColumnSource>> = Vec::new();
@@ -250,7 +250,7 @@ impl Args {
         Ok(strategies)
     }
 
-    fn settings(&self, strategies: Vec<Strategy>, reading: Reading) -> judge::Settings {
+    fn settings(&self, strategies: Vec<Strategy>, reading: ScoreReading) -> judge::Settings {
         judge::Settings {
             strategies,
             reading,

@@ -418,7 +418,7 @@ const UNLIKE: f64 = 4.0;
 
 /// What a reader should know about values that the detector was not trained on.
 pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
-    let far = |(f, &value): (&veridiff_detector::Feature, &f64)| {
+    let far = |(f, &value): (&veridiff_detector::DetectorFeature, &f64)| {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let (least, lies, most) = match f.quantiles[..] {
             [least, .., most] => (least, "lies", most),

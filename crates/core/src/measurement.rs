@@ -14,7 +14,7 @@ use crate::{
     case::Case,
     families::per_token::{TokenClass, classes},
     scorer::{Answer, ScoredEdit},
-    side::Side,
+    side::PromptSide,
     tokens::Encoding,
 };
 
@@ -36,7 +36,7 @@ pub struct Measurement {
     /// Whether an encoder-decoder's attribution is to the prompt only, so that none of it is to earlier tokens.
     pub prompt_only: bool,
     /// The scores behind the prompt with one side of the diff, for each side that a feature needs and that can be read.
-    pub sides: Vec<(Side, StepScores)>,
+    pub sides: Vec<(PromptSide, StepScores)>,
     /// Edits of the text and what the model prefers, if a feature needs them.
     pub edits: Vec<ScoredEdit>,
     /// What the model's adapter says of the text, if a feature needs it.

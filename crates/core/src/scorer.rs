@@ -28,7 +28,7 @@ use crate::{
     },
     measurement::Measurement,
     settings::{Settings, Targets},
-    side::Side,
+    side::PromptSide,
     tokens::{EncodeOptions, Encoding, TokensError, encode, encode_pair, encode_pair_prompt, encode_prompt},
 };
 use veridiff_engine::{
@@ -36,7 +36,7 @@ use veridiff_engine::{
         source::{Layout, ModelFiles},
         tokenizer,
     },
-    language::{LanguageModel, ModelConfig, Prompt},
+    language::{LanguageModel, ModelConfig, ReadPrompt},
     ops::Precision,
     past::Keep,
     plan::{Footprint, Lengths, Limits, PlanError},
@@ -78,11 +78,11 @@ pub struct Scorer {
 #[derive(Debug)]
 pub struct Workspace {
     limits: Limits,
-    prompt: Option<Prompt>,
-    /// The prompts with one side of the diff, in the order of [`Side::ALL`].
-    sides: [Option<Prompt>; Side::ALL.len()],
+    prompt: Option<ReadPrompt>,
+    /// The prompts with one side of the diff, in the order of [`PromptSide::ALL`].
+    sides: [Option<ReadPrompt>; PromptSide::ALL.len()],
     /// The prompt as the adapted model has read it.
-    adapted: Option<Prompt>,
+    adapted: Option<ReadPrompt>,
 }
 
 impl Workspace {
@@ -245,7 +245,7 @@ impl Scorer {
     /// the sample's own: a blank in place of a marker can cost a token.
     fn side_prompt(
         &self,
-        side: Side,
+        side: PromptSide,
         diff: &Diff,
         encoding: &Encoding,
         task: Task,
@@ -277,10 +277,10 @@ impl Scorer {
     /// The scores of the text behind each side's prompt; prompts that were run for the sample before are not run again.
     fn scores_of_sides(
         &self,
-        known: &mut [Option<Prompt>],
-        prompts: &[(Side, Option<Vec<u32>>)],
+        known: &mut [Option<ReadPrompt>],
+        prompts: &[(PromptSide, Option<Vec<u32>>)],
         targets: &[u32],
-    ) -> Result<Vec<(Side, StepScores)>> {
+    ) -> Result<Vec<(PromptSide, StepScores)>> {
         let mut scores = Vec::with_capacity(prompts.len());
         for (side, ids) in prompts {
             let Some(ids) = ids else { continue };
@@ -340,7 +340,7 @@ impl Scorer {
         let plan = footprint.plan(lengths, gradients, Limits { max_bytes, ..workspace.limits })?;
         let keep = plan.keep();
         let want = self.want(&needs, &encoding, diff);
-        let serves = |known: &Prompt| known.serves(prompt, keep) && (known.is_noted() || !want.needs_notes());
+        let serves = |known: &ReadPrompt| known.serves(prompt, keep) && (known.is_noted() || !want.needs_notes());
         let known = workspace.prompt.take().filter(serves);
         // what is not divided has no denominator
         let prompt_only = settings.denominator == Denominator::Source

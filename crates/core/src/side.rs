@@ -4,7 +4,7 @@ use veridiff_text::diff::{Diff, LineKind};
 
 /// What a prompt keeps of the diff when a text is scored a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
+pub enum PromptSide {
     /// The prompt has no diff at all.
     NoDiff,
     /// The unchanged lines: the change is cut out.
@@ -15,9 +15,9 @@ pub enum Side {
     New,
 }
 
-impl Side {
+impl PromptSide {
     /// Every side, in the order in which they are run.
-    pub const ALL: [Side; 4] = [Side::NoDiff, Side::Unchanged, Side::Old, Side::New];
+    pub const ALL: [PromptSide; 4] = [PromptSide::NoDiff, PromptSide::Unchanged, PromptSide::Old, PromptSide::New];
 
     /// What is left of a diff of which the first `kept` bytes were read. Lines of the old or the new file stand as unchanged
     /// ones: with a blank for their marker.
@@ -26,13 +26,13 @@ impl Side {
         for line in diff.lines().iter().filter(|line| line.span.start < kept) {
             let written = &diff.text()[line.span.start..line.span.end.min(kept)];
             let stays = match (self, line.kind) {
-                (Side::NoDiff, _) => false,
+                (PromptSide::NoDiff, _) => false,
                 (_, LineKind::Context | LineKind::Header) => {
                     text.push_str(written);
                     text.push('\n');
                     continue;
                 }
-                (Side::Old, LineKind::Removed) | (Side::New, LineKind::Added) => true,
+                (PromptSide::Old, LineKind::Removed) | (PromptSide::New, LineKind::Added) => true,
                 _ => false,
             };
             if stays {
@@ -57,16 +57,19 @@ mod tests {
     fn sides_of_a_diff() {
         let text = "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n-b\n+c\n d";
         let diff = Diff::parse(text).unwrap();
-        let of = |side: Side| side.of(&diff, text.len());
-        assert_eq!(of(Side::NoDiff), "");
-        assert_eq!(of(Side::Unchanged), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n d");
-        assert_eq!(of(Side::Old), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n b\n d");
-        assert_eq!(of(Side::New), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n c\n d");
+        let of = |side: PromptSide| side.of(&diff, text.len());
+        assert_eq!(of(PromptSide::NoDiff), "");
+        assert_eq!(of(PromptSide::Unchanged), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n d");
+        assert_eq!(of(PromptSide::Old), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n b\n d");
+        assert_eq!(of(PromptSide::New), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n c\n d");
         // a diff that was cut has sides that are cut there too
         let cut = text.find("+c").unwrap() + 1;
-        assert_eq!(Side::New.of(&diff, cut), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n ");
-        assert_eq!(Side::Old.of(&diff, 0), "");
+        assert_eq!(PromptSide::New.of(&diff, cut), "diff --git a/x b/x\n@@ -1,3 +1,3 @@ f\n a\n ");
+        assert_eq!(PromptSide::Old.of(&diff, 0), "");
         let ends = Diff::parse("+é\n-ü\n").unwrap();
-        assert_eq!((Side::New.of(&ends, 99), Side::Unchanged.of(&ends, 99)), (" é\n".into(), String::new()));
+        assert_eq!(
+            (PromptSide::New.of(&ends, 99), PromptSide::Unchanged.of(&ends, 99)),
+            (" é\n".into(), String::new())
+        );
     }
 }

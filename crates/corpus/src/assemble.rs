@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use veridiff_text::diff::Diff;
 
 use crate::aside::changed_lines_hash;
-use crate::case::Case;
+use crate::case::CommitCase;
 use crate::chance;
 use crate::error::CorpusError;
 use crate::likelihood::Remembered;
@@ -78,7 +78,7 @@ impl Corpus {
 /// A case with where it is from.
 #[derive(Debug)]
 struct Placed<'a> {
-    case: &'a Case,
+    case: &'a CommitCase,
     project: &'a str,
     licence: &'a str,
 }

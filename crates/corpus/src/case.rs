@@ -9,7 +9,7 @@ use crate::roads::Twin;
 
 /// A commit with what its author said of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Case {
+pub struct CommitCase {
     /// The commit's hash.
     pub commit: String,
     /// The change as git shows it.
@@ -38,11 +38,17 @@ pub struct Told {
     pub twins: Vec<Twin>,
 }
 
-impl Case {
+impl CommitCase {
     /// A commit without its twins.
-    pub fn new(commit: &str, diff: &Diff, hash: String, statements: Vec<Statement>, reverts: Option<String>) -> Case {
+    pub fn new(
+        commit: &str,
+        diff: &Diff,
+        hash: String,
+        statements: Vec<Statement>,
+        reverts: Option<String>,
+    ) -> CommitCase {
         let paths = diff.files().to_vec();
-        Case {
+        CommitCase {
             commit: commit.to_owned(),
             diff: diff.text().to_owned(),
             hash,

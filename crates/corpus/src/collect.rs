@@ -9,7 +9,7 @@ use veridiff_text::diff::{Diff, LineKind};
 
 use crate::Settings;
 use crate::aside::{Aside, changed_lines_hash};
-use crate::case::{Case, code_language};
+use crate::case::{CommitCase, code_language};
 use crate::error::CorpusError;
 use crate::history::History;
 use crate::message::{Refusal, Statement, reverted, statements};
@@ -92,7 +92,7 @@ pub fn collect(history: &History, index: usize, settings: &Settings, aside: &Asi
         match said.and_then(|said| Ok((said, small?))) {
             Ok(((statements, reverts), (diff, hash))) => {
                 count(&mut counts, "chosen");
-                cases.push(Case::new(id, &diff, hash, statements, reverts));
+                cases.push(CommitCase::new(id, &diff, hash, statements, reverts));
                 diffs.push(diff);
             }
             Err(why) => count(&mut counts, why),
@@ -210,7 +210,12 @@ fn name_of(refusal: Refusal) -> &'static str {
 }
 
 /// The twins of every statement of every case.
-fn twins(cases: &[Case], changes: &[Change<'_>], settings: &Settings, counts: &mut Counts) -> Vec<Vec<Vec<Twin>>> {
+fn twins(
+    cases: &[CommitCase],
+    changes: &[Change<'_>],
+    settings: &Settings,
+    counts: &mut Counts,
+) -> Vec<Vec<Vec<Twin>>> {
     let around = Around::new(cases);
     let mut all = Vec::with_capacity(cases.len());
     for (at, (case, change)) in cases.iter().zip(changes).enumerate() {

@@ -11,7 +11,7 @@ use veridiff_text::chain::one_line;
 
 use crate::Settings;
 use crate::aside::Aside;
-use crate::case::Case;
+use crate::case::CommitCase;
 use crate::error::CorpusError;
 use crate::history::History;
 
@@ -30,7 +30,7 @@ pub struct Part {
     /// Where they are from, and what was left out.
     pub header: Header,
     /// The commits that were chosen, the youngest first.
-    pub cases: Vec<Case>,
+    pub cases: Vec<CommitCase>,
 }
 
 /// The first line of a part's file.
@@ -90,7 +90,7 @@ impl Part {
         let wrong = |error: serde_json::Error| CorpusError::Part { path: path.to_owned(), why: one_line(&error) };
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let header = serde_json::from_str(first).map_err(wrong)?;
-        let cases: Result<Vec<Case>, _> = rest.lines().map(serde_json::from_str).collect();
+        let cases: Result<Vec<CommitCase>, _> = rest.lines().map(serde_json::from_str).collect();
         Ok(Part { header, cases: cases.map_err(wrong)? })
     }
 }

@@ -8,7 +8,7 @@ use veridiff_facts::change::Change;
 use veridiff_facts::mention::mentions;
 use veridiff_text::diff::Diff;
 
-use crate::case::Case;
+use crate::case::CommitCase;
 use crate::error::CorpusError;
 use crate::likelihood::{Remembered, Tell};
 use crate::part::Counts;
@@ -141,7 +141,7 @@ fn tells(road: &'static str, kind: &'static str, pairs: &[&Pair], seed: u64) -> 
 
 /// The lines that a row's diff adds less those that it removes.
 fn net_lines(row: &Row) -> f64 {
-    Diff::parse(&row.diff).map_or(0.0, |diff| Case::net_lines(&diff) as f64)
+    Diff::parse(&row.diff).map_or(0.0, |diff| CommitCase::net_lines(&diff) as f64)
 }
 
 /// The share of the names and numbers of a row's text that its diff has.

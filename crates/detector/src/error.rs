@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use veridiff_text::{choice::did_you_mean, hint::Hint};
 
-use crate::{Difference, SCHEMA_VERSION};
+use crate::{SCHEMA_VERSION, SettingDifference};
 
 /// The most names an error lists.
 const MAX_LISTED: usize = 30;
@@ -169,7 +169,7 @@ pub enum DetectorError {
     )]
     OtherSettings {
         /// The settings that differ.
-        refused: Vec<Difference>,
+        refused: Vec<SettingDifference>,
     },
     /// A detector that needs what `check` does not compute.
     #[error("the detector's feature `{feature}` {why}")]

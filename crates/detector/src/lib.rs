@@ -22,9 +22,9 @@ mod toy;
 
 pub use artefact::decision::{Decision, DecisionRule, Leaning, Operation};
 pub use artefact::domain::Domain;
-pub use artefact::file::{Detector, Feature, SCHEMA_VERSION, Training};
+pub use artefact::file::{Detector, DetectorFeature, SCHEMA_VERSION, Training};
 pub use artefact::fit::{Fit, FitSettings, fit_detector};
-pub use artefact::provenance::{Difference, SettingKeys, differences};
+pub use artefact::provenance::{SettingDifference, SettingKeys, differences};
 pub use artefact::recalibration::{Calibration, CalibrationMethod};
 pub use artefact::shipped;
 pub use error::DetectorError;
@@ -34,7 +34,8 @@ pub use evaluation::compare::{
     evaluate_stepwise, standard_sets,
 };
 pub use evaluation::complementarity::{
-    JointDistribution, Overlap, OverlapMetric, Region, Side, best_features, best_pair, joint_distribution, top_overlap,
+    DiagonalSide, JointDistribution, Overlap, OverlapMetric, Region, best_features, best_pair, joint_distribution,
+    top_overlap,
 };
 pub use evaluation::evaluate::{
     ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,

@@ -91,7 +91,7 @@ impl ModelConfig {
     }
 }
 
-/// A language model whose gradients can be taken. The weights are shared: a clone, or a [`Prompt`], is another handle on them.
+/// A language model whose gradients can be taken. The weights are shared: a clone, or a [`ReadPrompt`], is another handle on them.
 #[derive(Debug, Clone)]
 pub enum LanguageModel {
     /// One stack: the text follows the prompt.
@@ -147,10 +147,12 @@ impl LanguageModel {
     ///
     /// # Errors
     /// A tensor operation failed.
-    pub fn read(&self, ids: &[u32], keep: Keep) -> Result<Prompt> {
+    pub fn read(&self, ids: &[u32], keep: Keep) -> Result<ReadPrompt> {
         Ok(match self {
-            LanguageModel::DecoderOnly(model) => Prompt::Past(Arc::clone(model), Past::new(model, ids, keep)?),
-            LanguageModel::EncoderDecoder(model) => Prompt::Source(Arc::clone(model), Source::new(model, ids, keep)?),
+            LanguageModel::DecoderOnly(model) => ReadPrompt::Past(Arc::clone(model), Past::new(model, ids, keep)?),
+            LanguageModel::EncoderDecoder(model) => {
+                ReadPrompt::Source(Arc::clone(model), Source::new(model, ids, keep)?)
+            }
         })
     }
 
@@ -159,11 +161,11 @@ impl LanguageModel {
     ///
     /// # Errors
     /// A tensor operation failed.
-    pub fn read_noting(&self, ids: &[u32], keep: Keep) -> Result<Prompt> {
+    pub fn read_noting(&self, ids: &[u32], keep: Keep) -> Result<ReadPrompt> {
         Ok(match self {
-            LanguageModel::DecoderOnly(model) => Prompt::Past(Arc::clone(model), Past::noting(model, ids, keep)?),
+            LanguageModel::DecoderOnly(model) => ReadPrompt::Past(Arc::clone(model), Past::noting(model, ids, keep)?),
             LanguageModel::EncoderDecoder(model) => {
-                Prompt::Source(Arc::clone(model), Source::noting(model, ids, keep)?)
+                ReadPrompt::Source(Arc::clone(model), Source::noting(model, ids, keep)?)
             }
         })
     }
@@ -171,19 +173,19 @@ impl LanguageModel {
 
 /// A prompt that a model has read. It holds on to the model, so that whoever keeps the prompt need not.
 #[derive(Debug)]
-pub enum Prompt {
+pub enum ReadPrompt {
     /// What a decoder-only model keeps of its prompt: keys and values of every layer.
     Past(Arc<Decoder>, Past),
     /// What an encoder-decoder keeps of its prompt: the encoder's output.
     Source(Arc<T5>, Source),
 }
 
-impl Prompt {
+impl ReadPrompt {
     /// N, the number of the prompt's tokens.
     pub fn len(&self) -> usize {
         match self {
-            Prompt::Past(_, past) => past.len(),
-            Prompt::Source(_, source) => source.len(),
+            ReadPrompt::Past(_, past) => past.len(),
+            ReadPrompt::Source(_, source) => source.len(),
         }
     }
 
@@ -195,16 +197,16 @@ impl Prompt {
     /// Whether it was read with [`LanguageModel::read_noting`].
     pub fn is_noted(&self) -> bool {
         match self {
-            Prompt::Past(_, past) => past.is_noted(),
-            Prompt::Source(_, source) => source.is_noted(),
+            ReadPrompt::Past(_, past) => past.is_noted(),
+            ReadPrompt::Source(_, source) => source.is_noted(),
         }
     }
 
     /// Whether this is the run of the prompt `ids` with at least what `keep` says.
     pub fn serves(&self, ids: &[u32], keep: Keep) -> bool {
         match self {
-            Prompt::Past(_, past) => past.serves(ids, keep),
-            Prompt::Source(_, source) => source.serves(ids, keep),
+            ReadPrompt::Past(_, past) => past.serves(ids, keep),
+            ReadPrompt::Source(_, source) => source.serves(ids, keep),
         }
     }
 }

@@ -16,12 +16,12 @@ pub(crate) struct Objects {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: Vec<u8>,
-    pub(crate) side: Side,
+    pub(crate) side: TreeSide,
 }
 
 /// What stands at a path: a mode as git writes it in a diff, and the hash of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Side {
+pub(crate) struct TreeSide {
     pub(crate) mode: u32,
     pub(crate) id: ObjectId,
 }
@@ -31,7 +31,7 @@ const REGULAR: u32 = 0o100000;
 const LINK: u32 = 0o120000;
 const SUBMODULE: u32 = 0o160000;
 
-impl Side {
+impl TreeSide {
     /// From the mode that a tree has, of which git only knows these five; old programs wrote others.
     fn new(mode: u16, id: ObjectId) -> Self {
         let mode = match u32::from(mode) & 0o170000 {
@@ -41,7 +41,7 @@ impl Side {
             REGULAR => 0o100644,
             _ => SUBMODULE,
         };
-        Side { mode, id }
+        TreeSide { mode, id }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -137,7 +137,7 @@ impl Objects {
             if name.is_empty() || name.contains(&b'/') {
                 return Err(broken(what(), id, format!("`{}` cannot be the name of a file", BStr::new(&name))));
             }
-            entries.push(Entry { name, side: Side::new(entry.mode.value(), entry.oid.to_owned()) });
+            entries.push(Entry { name, side: TreeSide::new(entry.mode.value(), entry.oid.to_owned()) });
         }
         entries.sort_by(|a, b| {
             gix::objs::tree::name_order(&a.name, a.side.is_directory(), &b.name, b.side.is_directory())

@@ -7,10 +7,10 @@ use gix::ObjectId;
 use crate::bounds::Bounds;
 use crate::error::GitError;
 use crate::names::NameIndex;
-use crate::objects::{Side, is_binary};
+use crate::objects::{TreeSide, is_binary};
 use crate::repository::Repository;
 use crate::texts::{Coverage, read_texts};
-use crate::tree::{Change, differences};
+use crate::tree::{TreeChange, differences};
 
 /// All files of a tree, at one moment of a history.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Snapshot {
 pub(crate) struct File {
     pub(crate) bytes: Vec<u8>,
     pub(crate) path: String,
-    pub(crate) side: Side,
+    pub(crate) side: TreeSide,
 }
 
 /// Where a text stands in a tree.
@@ -97,7 +97,7 @@ impl Snapshot {
     fn files(&self) -> Result<&[File], GitError> {
         if self.files.get().is_none() {
             let listed = differences(&self.repository.objects(), None, self.tree)?;
-            let files = listed.into_iter().filter_map(|Change { path: bytes, after, .. }| {
+            let files = listed.into_iter().filter_map(|TreeChange { path: bytes, after, .. }| {
                 after.map(|side| File { path: String::from_utf8_lossy(&bytes).into_owned(), bytes, side })
             });
             let files = files.collect();

@@ -7,14 +7,14 @@ use gix::objs::tree::name_order;
 
 use crate::bounds::{MAX_ENTRIES, MAX_PATH_BYTES};
 use crate::error::GitError;
-use crate::objects::{Entry, Objects, Side};
+use crate::objects::{Entry, Objects, TreeSide};
 
 /// What stands at a path on both sides; one of them is there, and they differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct TreeChange {
     pub(crate) path: Vec<u8>,
-    pub(crate) before: Option<Side>,
-    pub(crate) after: Option<Side>,
+    pub(crate) before: Option<TreeSide>,
+    pub(crate) after: Option<TreeSide>,
 }
 
 /// Every path that is not the same in both trees, in the order of their bytes, which is git's. No tree is an empty one.
@@ -22,7 +22,7 @@ pub(crate) fn differences(
     objects: &Objects,
     before: Option<ObjectId>,
     after: Option<ObjectId>,
-) -> Result<Vec<Change>, GitError> {
+) -> Result<Vec<TreeChange>, GitError> {
     let mut walk = Walk { changes: Vec::new(), folders: vec![(Vec::new(), before, after)], entries: 0, path_bytes: 0 };
     // A list of folders instead of recursion: a hostile tree can be deeper than the stack.
     while let Some((path, before, after)) = walk.folders.pop() {
@@ -37,7 +37,7 @@ pub(crate) fn differences(
 }
 
 struct Walk {
-    changes: Vec<Change>,
+    changes: Vec<TreeChange>,
     /// A path with its slash, and its trees.
     folders: Vec<(Vec<u8>, Option<ObjectId>, Option<ObjectId>)>,
     entries: usize,
@@ -63,7 +63,7 @@ impl Walk {
     }
 
     /// One name of a folder. Both sides, where there are two, are folders or neither is: their names would not be equal otherwise.
-    fn entry(&mut self, mut path: Vec<u8>, before: Option<Side>, after: Option<Side>) -> Result<(), GitError> {
+    fn entry(&mut self, mut path: Vec<u8>, before: Option<TreeSide>, after: Option<TreeSide>) -> Result<(), GitError> {
         if before == after {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Walk {
             path.push(b'/');
             self.folders.push((path, before.map(|side| side.id), after.map(|side| side.id)));
         } else {
-            self.changes.push(Change { path, before, after });
+            self.changes.push(TreeChange { path, before, after });
         }
         Ok(())
     }

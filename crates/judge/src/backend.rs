@@ -170,7 +170,7 @@ pub struct Reply {
 
 /// How probable each of some strings is at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct Probabilities {
     /// The log-probability of each choice in nats, in the order that they were given; none where it is too small to be told.
     pub log_probs: Vec<Option<f64>>,
     /// Their probability together, of all that could have stood there.
@@ -218,7 +218,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// There is no answer, or no log-probabilities in it ([`Kind::NoLogprobs`]).
-    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Choice, Failure> {
+    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
         let reply = self.complete(&Request { wanted: choices.to_vec(), ..request.clone() })?;
         if !reply.content.starts_with(prefix) {
             return Err(Failure::new(Kind::NoLogprobs, format!("the answer does not begin with `{prefix}`")));
@@ -227,7 +227,7 @@ pub trait Backend: Send + Sync {
         let log_prob = |choice: &String| log_sum(token.alternatives.iter().filter(|(t, _)| is_blank_around(t, choice)));
         let log_probs: Vec<Option<f64>> = choices.iter().map(log_prob).collect();
         let mass = log_probs.iter().flatten().map(|p| p.exp()).sum();
-        Ok(Choice { log_probs, mass, usage: reply.usage })
+        Ok(Probabilities { log_probs, mass, usage: reply.usage })
     }
 
     /// The tokens of `text` behind `prompt` with their log-probabilities.

@@ -6,7 +6,7 @@ use veridiff_text::sample::Sample;
 use crate::{
     backend::Backend,
     failure::JudgeError,
-    judge::{Judge, Reading, Settings},
+    judge::{Judge, ScoreReading, Settings},
     prompts::{PromptSet, Strategy},
     recorder::Recorder,
 };
@@ -16,7 +16,7 @@ use crate::{
 /// # Errors
 /// As [`Judge::new`].
 pub fn judge_with_reasons(recorder: Recorder) -> Result<Judge, JudgeError> {
-    let reading = if recorder.abilities().log_probs { Reading::Digits } else { Reading::Text };
+    let reading = if recorder.abilities().log_probs { ScoreReading::Digits } else { ScoreReading::Text };
     Judge::new(recorder, PromptSet::builtin(), Settings { reading, explain: true, ..Settings::default() })
 }
 

@@ -8,8 +8,8 @@ use crate::{
     failure::{Failure, JudgeError, Kind},
     levels::{DIGITS, Levels},
     panel::Rule,
-    parse::{Verdict, parse},
-    prompts::{Prompt, PromptSet, Strategy},
+    parse::{JudgeVerdict, parse},
+    prompts::{JudgePrompt, PromptSet, Strategy},
     recorder::Recorder,
 };
 
@@ -21,14 +21,14 @@ const MAX_OUTPUT: u32 = 8192;
 
 /// Where the score is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ScoreReading {
     /// The probabilities of the digits where the score stands.
     Digits,
     /// The score as it is written.
     Text,
 }
 
-named!(Reading, "reading", "digits" => Digits, "text" => Text);
+named!(ScoreReading, "reading", "digits" => Digits, "text" => Text);
 
 /// How a judge works.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Settings {
     /// The strategies, in the order of the columns; with a cascade the first is for all rows.
     pub strategies: Vec<Strategy>,
     /// Where scores are read from.
-    pub reading: Reading,
+    pub reading: ScoreReading,
     /// A text is flagged from this score on.
     pub threshold: u8,
     /// 0 takes the most probable token each time.
@@ -59,7 +59,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             strategies: vec![Strategy::Direct],
-            reading: Reading::Text,
+            reading: ScoreReading::Text,
             threshold: 1,
             temperature: 0.0,
             seed: 0,
@@ -75,7 +75,7 @@ impl Default for Settings {
 impl Settings {
     /// Whether a strategy's answer is the score alone.
     pub fn is_brief(&self, strategy: Strategy) -> bool {
-        self.reading == Reading::Digits && !self.explain && strategy.can_be_brief()
+        self.reading == ScoreReading::Digits && !self.explain && strategy.can_be_brief()
     }
 }
 
@@ -94,7 +94,7 @@ const PREFIX: &str = r#"{"answer": "#;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
     /// What the judge said; where nothing was written, the most probable score.
-    pub verdict: Verdict,
+    pub verdict: JudgeVerdict,
     /// Whether the score was written, and not only its digits' probabilities read.
     pub is_written: bool,
     /// The probabilities of the scores, where they are what is read.
@@ -138,7 +138,7 @@ impl std::ops::AddAssign for Spent {
 
 /// A sample by one strategy.
 #[derive(Debug, Clone, Default)]
-pub struct Judgement {
+pub struct JudgedSample {
     /// What each repeat came to.
     pub outcomes: Vec<Result<Scored, Failure>>,
     /// What it took.
@@ -149,7 +149,7 @@ pub struct Judgement {
     pub given_up: Vec<(Request, u32)>,
 }
 
-impl Judgement {
+impl JudgedSample {
     /// The readable answers, if they are more than half of the repeats.
     pub fn scored(&self) -> Option<Vec<&Scored>> {
         let scored: Vec<&Scored> = self.outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).collect();
@@ -195,7 +195,7 @@ impl Judge {
         if strategies.is_empty() || *repeats == 0 || !(1..=4).contains(&settings.threshold) {
             return error("a judge needs a strategy, a repeat and a threshold from 1 to 4".to_owned(), "see --help");
         }
-        if *reading == Reading::Digits && !recorder.abilities().log_probs {
+        if *reading == ScoreReading::Digits && !recorder.abilities().log_probs {
             return error(
                 format!("`{}` gives no log-probabilities, so digits cannot be read", recorder.name()),
                 "use --reading text",
@@ -240,8 +240,8 @@ impl Judge {
         self.first(&prompt, repeat)
     }
 
-    fn first(&self, prompt: &Prompt, repeat: u32) -> Request {
-        let digits = self.settings.reading == Reading::Digits;
+    fn first(&self, prompt: &JudgePrompt, repeat: u32) -> Request {
+        let digits = self.settings.reading == ScoreReading::Digits;
         Request {
             messages: prompt.messages.clone(),
             schema: Some(prompt.schema.clone()),
@@ -256,9 +256,9 @@ impl Judge {
     }
 
     /// Judges a sample.
-    pub fn judge(&self, sample: &Sample, strategy: Strategy) -> Judgement {
+    pub fn judge(&self, sample: &Sample, strategy: Strategy) -> JudgedSample {
         let prompt = self.set.prompt(sample, strategy, self.settings.is_brief(strategy));
-        let mut judgement = Judgement { note: prompt.note.clone(), ..Judgement::default() };
+        let mut judgement = JudgedSample { note: prompt.note.clone(), ..JudgedSample::default() };
         let is_choice = self.settings.is_brief(strategy) && self.recorder.abilities().forces_prefix;
         for repeat in 0..self.settings.repeats {
             let first = self.first(&prompt, repeat);
@@ -277,13 +277,13 @@ impl Judge {
         self.pay(choice.usage, spent);
         let probabilities: Vec<f64> = choice.log_probs.iter().map(|p| p.map_or(0.0, f64::exp)).collect();
         let levels = Levels::of(&probabilities)?;
-        let verdict = Verdict::of_score(levels.most_probable());
+        let verdict = JudgeVerdict::of_score(levels.most_probable());
         Ok(Scored { verdict, is_written: false, levels: Some(levels) })
     }
 
     /// Asks until there is a readable answer. All replies that are there already are read again in their order, so that a better
     /// reader costs nothing; those of earlier runs that gave up do not count as attempts of this one.
-    fn repeat(&self, first: Request, judgement: &mut Judgement) -> Result<Scored, Failure> {
+    fn repeat(&self, first: Request, judgement: &mut JudgedSample) -> Result<Scored, Failure> {
         let n_given_up = self.recorder.n_given_up(&first);
         let mut request = first.clone();
         // how many unreadable answers there were since the beginning or since a round of attempts was over
@@ -330,8 +330,8 @@ impl Judge {
     fn scored(&self, reply: &Reply) -> Result<Scored, Failure> {
         let verdict = parse(reply)?;
         let levels = match self.settings.reading {
-            Reading::Text => None,
-            Reading::Digits => Some(Levels::at(token_at(reply, verdict.answer_at)?, verdict.answer)?),
+            ScoreReading::Text => None,
+            ScoreReading::Digits => Some(Levels::at(token_at(reply, verdict.answer_at)?, verdict.answer)?),
         };
         Ok(Scored { verdict, is_written: true, levels })
     }

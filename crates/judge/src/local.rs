@@ -36,7 +36,7 @@ use veridiff_engine::{
 };
 
 use crate::{
-    backend::{Abilities, Backend, Choice, Finish, Reply, Request, Token, Usage},
+    backend::{Abilities, Backend, Finish, Probabilities, Reply, Request, Token, Usage},
     failure::{Failure, JudgeError, Kind},
 };
 use chat::Chat;
@@ -296,7 +296,7 @@ impl Backend for Local {
     }
 
     /// Without an answer: the prefix is forced, and one run tells what would come behind it.
-    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Choice, Failure> {
+    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
         let mut parts = self.chat.parts(&request.messages, |text| self.ids(text))?;
         let forced = self.ids(prefix)?;
         for choice in choices {
@@ -320,7 +320,7 @@ impl Backend for Local {
         let of_choices: Vec<Option<f64>> = self.vocabulary.tokens_that_are(choices).iter().map(of_choice).collect();
         let mass = of_choices.iter().flatten().map(|p| p.exp()).sum();
         let usage = Usage { input: n_input as u64, ..Usage::default() };
-        Ok(Choice { log_probs: of_choices, mass, usage: Some(usage) })
+        Ok(Probabilities { log_probs: of_choices, mass, usage: Some(usage) })
     }
 
     fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {

@@ -27,7 +27,7 @@ const MOST_EXPLANATION: usize = 4000;
 
 /// What a judge said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct JudgeVerdict {
     /// The score, 0 to 4.
     pub answer: u8,
     /// The byte of the reply's content at which the score's digit stands.
@@ -44,10 +44,10 @@ pub struct Verdict {
     pub is_cut: bool,
 }
 
-impl Verdict {
+impl JudgeVerdict {
     /// A score without words.
-    pub fn of_score(answer: u8) -> Verdict {
-        Verdict {
+    pub fn of_score(answer: u8) -> JudgeVerdict {
+        JudgeVerdict {
             answer,
             answer_at: 0,
             explanation: None,
@@ -74,7 +74,7 @@ static COERCED: LazyLock<Regex> =
 ///
 /// # Errors
 /// Why it has no verdict, by kind.
-pub fn parse(reply: &Reply) -> Result<Verdict, Failure> {
+pub fn parse(reply: &Reply) -> Result<JudgeVerdict, Failure> {
     let fail = |kind, why: &str| Err(Failure::new(kind, why));
     if reply.finish == Finish::ContentFilter {
         return fail(Kind::Filtered, "the server withheld the answer");
@@ -119,7 +119,7 @@ pub fn parse(reply: &Reply) -> Result<Verdict, Failure> {
             verdict
         }
         (None, Some(place)) => match closed(&reply.content[place..]) {
-            Some(object) => Verdict { is_cut: true, ..verdict_of(&object.behind(place))? },
+            Some(object) => JudgeVerdict { is_cut: true, ..verdict_of(&object.behind(place))? },
             None => return fail(Kind::Truncated, "the answer ends before the score"),
         },
         (None, None) if is_cut => return fail(Kind::Truncated, "the answer ends before the score"),
@@ -249,7 +249,7 @@ fn closed(text: &str) -> Option<Found> {
 }
 
 /// The verdict of an object.
-fn verdict_of(Found { object, answer_at }: &Found) -> Result<Verdict, Failure> {
+fn verdict_of(Found { object, answer_at }: &Found) -> Result<JudgeVerdict, Failure> {
     let malformed = |why: String| Failure::new(Kind::Malformed, why);
     let (answer, offset, is_coerced) = match &object[ANSWER] {
         Value::Number(number) => {
@@ -272,7 +272,7 @@ fn verdict_of(Found { object, answer_at }: &Found) -> Result<Verdict, Failure> {
     let is_long = explanation.as_ref().is_some_and(|text| text.chars().count() > MOST_EXPLANATION);
     let mut quotes = Vec::new();
     object.values().for_each(|value| collect_quotes(value, &mut quotes));
-    Ok(Verdict {
+    Ok(JudgeVerdict {
         answer,
         answer_at: answer_at + offset,
         explanation: explanation.map(|text| text.chars().take(MOST_EXPLANATION).collect()),

@@ -129,7 +129,7 @@ pub struct PromptSet {
 
 /// What one request says, and what its answer looks like.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
+pub struct JudgePrompt {
     /// The messages.
     pub messages: Vec<Message>,
     /// The schema of the answer.
@@ -205,7 +205,7 @@ impl PromptSet {
     ///
     /// # Panics
     /// If the set [has](PromptSet::has) no such strategy.
-    pub fn prompt(&self, sample: &Sample, strategy: Strategy, is_brief: bool) -> Prompt {
+    pub fn prompt(&self, sample: &Sample, strategy: Strategy, is_brief: bool) -> JudgePrompt {
         let form = if is_brief { Form::brief() } else { self.forms[&strategy].clone() };
         let task = sample.task;
         let examples = self.file.examples.as_ref().map_or_else(String::new, |of| examples_of(of.of(task), &form));
@@ -232,7 +232,11 @@ impl PromptSet {
             n_shared: filled(&template[..end_of_diff(template)], &values).len(),
             ..Message::new(Role::User, filled(template, &values))
         };
-        Prompt { messages: vec![Message::new(Role::System, system), user], schema: form.schema(), note: fence.note() }
+        JudgePrompt {
+            messages: vec![Message::new(Role::System, system), user],
+            schema: form.schema(),
+            note: fence.note(),
+        }
     }
 
     /// The hash of all that these strategies ask: a table's numbers mean the same only under the same one.

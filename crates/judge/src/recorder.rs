@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    backend::{Abilities, Backend, Choice, Reply, Request, Token, Usage},
+    backend::{Abilities, Backend, Probabilities, Reply, Request, Token, Usage},
     cost::{Prices, Purse},
     failure::{Failure, JudgeError, Kind},
     store::Store,
@@ -161,11 +161,16 @@ impl Backend for Recorder {
         self.store.get_or_ask(&self.key("complete", request), ask)
     }
 
-    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Choice, Failure> {
+    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
         let wanted = Request { wanted: choices.to_vec(), ..request.clone() };
         let key = self.key(&format!("choose behind {prefix}"), &wanted);
-        let ask =
-            || self.asking(request, |backend| backend.choose(request, prefix, choices), |choice: &Choice| choice.usage);
+        let ask = || {
+            self.asking(
+                request,
+                |backend| backend.choose(request, prefix, choices),
+                |choice: &Probabilities| choice.usage,
+            )
+        };
         self.store.get_or_ask(&key, ask)
     }
 

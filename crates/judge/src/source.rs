@@ -32,7 +32,7 @@ use veridiff_text::sample::Sample;
 
 use crate::{
     backend::{Backend, Request},
-    judge::{Judge, Judgement, Reading, Spent, mean},
+    judge::{Judge, JudgedSample, ScoreReading, Spent, mean},
     panel::{Member, Panel},
     parallel::in_parallel,
     prompts::Strategy,
@@ -110,16 +110,16 @@ impl Columns<'_> {
     }
 
     /// The columns of a strategy; all null if it was not asked.
-    fn judgement(&mut self, strategy: Strategy, judgement: Option<&Judgement>, judge: &Judge, sample: &Sample) {
+    fn judgement(&mut self, strategy: Strategy, judgement: Option<&JudgedSample>, judge: &Judge, sample: &Sample) {
         let settings = judge.settings();
-        let scored = judgement.and_then(Judgement::scored);
+        let scored = judgement.and_then(JudgedSample::scored);
         let scored = scored.as_deref();
         let column = |what: &str| format!("judge_{strategy}{what}");
-        let score = judgement.and_then(Judgement::score);
+        let score = judgement.and_then(JudgedSample::score);
         let p = judgement.and_then(|judgement| judgement.p(settings.threshold));
         self.put(&column(""), score);
         self.put(&column("_p"), p);
-        if settings.reading == Reading::Digits {
+        if settings.reading == ScoreReading::Digits {
             let levels = |of: fn(&crate::levels::Levels) -> f64| {
                 scored.map(|scored| mean(scored.iter().filter_map(|scored| scored.levels.as_ref()).map(of)))
             };
@@ -150,7 +150,7 @@ impl Columns<'_> {
         self.put(&column("_answer"), first.map(|verdict| verdict.answer));
         self.put(&column("_kind"), first.and_then(|verdict| verdict.kind.clone()));
         self.put(&column("_explanation"), first.and_then(|verdict| verdict.explanation.clone()));
-        let failure = judgement.and_then(Judgement::failure);
+        let failure = judgement.and_then(JudgedSample::failure);
         let status = judgement.map(|_| match failure {
             _ if scored.is_some() => "ok",
             Some(failure) if failure.kind.is_skip() => "skipped",

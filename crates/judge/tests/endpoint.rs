@@ -22,7 +22,7 @@ use veridiff_judge::{
         probe::Schemas,
     },
     failure::{JudgeError, Kind},
-    judge::{Judge, Judgement, Reading, Settings},
+    judge::{Judge, JudgedSample, ScoreReading, Settings},
     prompts::{PromptSet, Strategy},
     recorder::Recorder,
     store::Store,
@@ -50,13 +50,13 @@ fn judge(server: &Server, settings: Settings) -> Judge {
 }
 
 /// What one sample comes to if the server answers so.
-fn judged(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> Judgement {
+fn judged(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> JudgedSample {
     let n = std::sync::atomic::AtomicUsize::new(0);
     let server = plain(move |_| act(n.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
     judge(&server, Settings::default()).judge(&sample(), Strategy::Direct)
 }
 
-fn kind_of(judgement: &Judgement) -> String {
+fn kind_of(judgement: &JudgedSample) -> String {
     judgement.failure().map_or("ok".to_owned(), |failure| failure.kind.to_string())
 }
 
@@ -266,7 +266,7 @@ fn a_server_that_answers_nothing_says_what_to_do() {
 #[test]
 fn digits_are_read_where_the_score_stands() {
     let server = whims(&[], 20);
-    let settings = Settings { reading: Reading::Digits, ..Settings::default() };
+    let settings = Settings { reading: ScoreReading::Digits, ..Settings::default() };
     let judge = judge(&server, settings);
     let judgement = judge.judge(&sample(), Strategy::Direct);
     // 4 with e^-0.1 and 1 with e^-2.5, of which 0.987 is the mass

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use veridiff_suites::aacr::{
     compat::{Version, run as run_upstream},
     counts::counts,
-    dataset::{Comment, Dataset, Side},
+    dataset::{Comment, CommentSide, Dataset},
     decide::{Decider, Exact, Judge, prompts},
     figures::{Report, Run, Settings, report},
     location::near,
@@ -343,7 +343,7 @@ fn own() -> (tempfile::TempDir, Dataset) {
     (folder, dataset)
 }
 
-fn said(id: &str, pr: &str, path: &str, side: Side, lines: (u64, u64), text: &str) -> Prediction {
+fn said(id: &str, pr: &str, path: &str, side: CommentSide, lines: (u64, u64), text: &str) -> Prediction {
     Prediction {
         id: id.into(),
         pr: pr.into(),
@@ -362,11 +362,11 @@ fn references_of_ones_own_are_enough() {
     let (_folder, dataset) = own();
     assert_eq!((dataset.prs.len(), dataset.comments.len()), (2, 4));
     let predictions = [
-        said("1", "o/a#1", "x.py", Side::Right, (5, 5), "The file is never  closed."),
-        said("2", "o/a#1", "x.py", Side::Right, (6, 6), "The file is never closed."),
-        said("3", "o/b#2", "y.js", Side::Right, (9, 9), "Use tabs."),
-        said("4", "o/b#2", "y.js", Side::Right, (3, 3), "This check was needed."),
-        said("5", "o/a#1", "x.py", Side::Right, (8, 8), "Rename `d`."),
+        said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "The file is never  closed."),
+        said("2", "o/a#1", "x.py", CommentSide::Right, (6, 6), "The file is never closed."),
+        said("3", "o/b#2", "y.js", CommentSide::Right, (9, 9), "Use tabs."),
+        said("4", "o/b#2", "y.js", CommentSide::Right, (3, 3), "This check was needed."),
+        said("5", "o/a#1", "x.py", CommentSide::Right, (8, 8), "Rename `d`."),
     ];
     let (report, matches) = measured(&dataset, &predictions, &few());
     let status = |gap: u64| -> Vec<Status> { matches.iter().filter(|m| m.gap == gap).map(|m| m.status).collect() };
@@ -430,7 +430,7 @@ fn bad_references_say_where_they_are_bad() {
     std::fs::write(folder.path().join("positive_samples.json"), &good).unwrap();
     std::fs::write(folder.path().join("negative_samples.json"), "[]").unwrap();
     let dataset = Dataset::read(folder.path()).unwrap();
-    assert_eq!((dataset.comments.len(), dataset.comments[0].side), (1, Side::Right));
+    assert_eq!((dataset.comments.len(), dataset.comments[0].side), (1, CommentSide::Right));
     assert!(dataset.version().iter().all(|file| file.ends_with("not known here")));
 }
 
@@ -438,8 +438,8 @@ fn bad_references_say_where_they_are_bad() {
 fn a_judge_that_is_undecided_bounds_the_figures() {
     let (_folder, dataset) = own();
     let predictions = [
-        said("1", "o/a#1", "x.py", Side::Right, (5, 5), "It leaks a descriptor."),
-        said("2", "o/a#1", "x.py", Side::Right, (7, 7), "Name this better."),
+        said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "It leaks a descriptor."),
+        said("2", "o/a#1", "x.py", CommentSide::Right, (7, 7), "Name this better."),
     ];
     let answer = |prompt: &str, _: u32| {
         let is_first = prompt.contains("It leaks") && prompt.contains("never closed");
@@ -470,7 +470,7 @@ fn a_judge_that_is_undecided_bounds_the_figures() {
 #[test]
 fn votes_change_places_and_the_majority_decides() {
     let (_folder, dataset) = own();
-    let prediction = said("1", "o/a#1", "x.py", Side::Right, (5, 5), "It leaks a descriptor.");
+    let prediction = said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "It leaks a descriptor.");
     // says yes only where the prediction comes first
     let answer = |prompt: &str, _: u32| {
         let first = prompt.find("It leaks")? < prompt.find("never closed")?;

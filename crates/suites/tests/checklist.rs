@@ -8,7 +8,8 @@ use common::{Fake, recorder};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use veridiff_suites::checklist::{
-    Case, Checklist, Item, ItemVerdict, JudgedItem, JudgedPassage, Metric, PassageVerdict, Review, Status, Verdict,
+    Checklist, Item, ItemVerdict, JudgedItem, JudgedPassage, Metric, PassageVerdict, Review, ReviewCase, ReviewVerdict,
+    Status,
     baselines::{self, BOILERPLATE, SHUFFLED, SILENT},
     emit::{EmitSettings, Form, rows},
     figures::{Figures, Settings, Study, judged, report},
@@ -55,7 +56,7 @@ fn review(case: &str, text: &str) -> Review {
 }
 
 /// The five cases of the table that was worked out by hand.
-fn golden() -> (Vec<Checklist>, Vec<Review>, Vec<Case>) {
+fn golden() -> (Vec<Checklist>, Vec<Review>, Vec<ReviewCase>) {
     let lists = vec![
         list("a", "py", &["Handle a failing read (crash)", "Rename variable x (clarity)"]),
         list("b", "py", &["Close the file", "Check the mode", "Log the error", "Test an empty file"]),
@@ -70,10 +71,10 @@ fn golden() -> (Vec<Checklist>, Vec<Review>, Vec<Case>) {
         review("d", "No comment."),
         review("e", "- This leaks memory on every call.\n- The lock is taken twice here."),
     ];
-    let case = |id: &str| Case {
+    let case = |id: &str| ReviewCase {
         id: id.into(),
         diff: format!("@@ -1 +1 @@\n-old_{id}\n+line_of_{id} = read()\n"),
-        ..Case::default()
+        ..ReviewCase::default()
     };
     (lists, reviews, ["a", "b", "c", "d", "e"].map(case).to_vec())
 }
@@ -128,7 +129,12 @@ fn golden_answer(prompt: &str, _: u32) -> Option<String> {
 }
 
 /// All reviews with those of the baselines, and what a judge says of them.
-fn study(lists: &[Checklist], reviews: &[Review], cases: &[Case], fake: Fake) -> (Vec<Review>, Vec<Verdict>) {
+fn study(
+    lists: &[Checklist],
+    reviews: &[Review],
+    cases: &[ReviewCase],
+    fake: Fake,
+) -> (Vec<Review>, Vec<ReviewVerdict>) {
     let written: BTreeMap<&str, &str> =
         reviews.iter().map(|review| (review.case.as_str(), review.text.as_str())).collect();
     let mut all = reviews.to_vec();
@@ -140,9 +146,9 @@ fn study(lists: &[Checklist], reviews: &[Review], cases: &[Case], fake: Fake) ->
 fn verdicts(
     lists: &[Checklist],
     reviews: &[Review],
-    cases: &[Case],
+    cases: &[ReviewCase],
     recorder: &veridiff_judge::recorder::Recorder,
-) -> Vec<Verdict> {
+) -> Vec<ReviewVerdict> {
     let prompts = prompts();
     let judge = Judge { recorder, prompts: &prompts, seed: 0 };
     let mut found = Vec::new();
@@ -218,9 +224,9 @@ fn gamed(text: impl Fn(&Checklist) -> String) -> Figures {
         })
         .collect();
     let reviews: Vec<Review> = lists.iter().map(|list| review(&list.case, &text(list))).collect();
-    let cases: Vec<Case> = lists
+    let cases: Vec<ReviewCase> = lists
         .iter()
-        .map(|list| Case { id: list.case.clone(), diff: "@@ -1 +1 @@\n-a\n+b\n".into(), ..Case::default() })
+        .map(|list| ReviewCase { id: list.case.clone(), diff: "@@ -1 +1 @@\n-a\n+b\n".into(), ..ReviewCase::default() })
         .collect();
     let (all, verdicts) = study(&lists, &reviews, &cases, Fake::new(honest));
     let report =
@@ -294,7 +300,7 @@ fn what_gains_nothing_is_paid_nothing() {
 #[test]
 fn tricks_of_a_review_are_named() {
     let lists = [list("a", "py", &["Handle a failing read", "Rename variable x"])];
-    let case = Case { id: "a".into(), diff: "@@ -1 +1 @@\n-a\n+b = read()\n".into(), ..Case::default() };
+    let case = ReviewCase { id: "a".into(), diff: "@@ -1 +1 @@\n-a\n+b = read()\n".into(), ..ReviewCase::default() };
     let prompts = prompts();
     let verdict = |text: &str, metric: Metric, answer: &'static str| {
         let recorder = recorder(Fake::new(move |_, _| Some(answer.to_owned())), None);
@@ -480,13 +486,13 @@ fn claim_of(n: u8) -> PassageVerdict {
 }
 
 /// A review of as many sentences as there are passages, with these verdicts, each item in its own weight.
-fn made(items: &[(u8, f64)], claims: &[u8]) -> (Checklist, Review, Verdict, Verdict) {
+fn made(items: &[(u8, f64)], claims: &[u8]) -> (Checklist, Review, ReviewVerdict, ReviewVerdict) {
     let mut checklist = list("a", "py", &vec!["an item"; items.len()]);
     checklist.items.iter_mut().zip(items).for_each(|(item, (_, weight))| item.weight = *weight);
     let sentences: Vec<String> = (0..claims.len()).map(|i| format!("Sentence number {i} is here.")).collect();
     let text = sentences.join(" ");
     let review = review("a", &text);
-    let base = |metric| Verdict {
+    let base = |metric| ReviewVerdict {
         metric,
         status: Status::Ok,
         ..baselines::verdict_of_silence(metric, 0, &checklist, &review, "j")

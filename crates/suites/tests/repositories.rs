@@ -15,8 +15,8 @@ use std::{
 use common::{Fake, recorder};
 use support::{Fixture, git_in};
 use veridiff_suites::aacr::{
-    changes::{Anchor, Change, change_of, place},
-    dataset::{Comment, Dataset, PullRequest, Side},
+    changes::{Anchor, ParsedChange, change_of, place},
+    dataset::{Comment, CommentSide, Dataset, PullRequest},
     decide::prompts,
     prepare::{Settings, prepare},
     retrieve::{Index, chunks_of, named_in, shown},
@@ -38,7 +38,7 @@ fn pr(source: &str, target: &str) -> PullRequest {
     }
 }
 
-fn comment(path: &str, side: Side, from_line: u64, to_line: u64) -> Comment {
+fn comment(path: &str, side: CommentSide, from_line: u64, to_line: u64) -> Comment {
     Comment {
         id: format!("o/n#7:{path}:{}:{from_line}", side.name()),
         pr: "o/n#7".into(),
@@ -107,24 +107,24 @@ fn a_change_runs_from_where_the_histories_part() {
     assert_eq!(change.changed_lines, preparation.changed_lines);
     let place_of = |path: &str, side, from, to| place(&change, &comment(path, side, from, to));
     for (path, side, from, to, anchor, touches) in [
-        ("a.py", Side::Right, 10, 11, Anchor::Contained, true),
-        ("a.py", Side::Right, 8, 8, Anchor::Contained, false),
-        ("a.py", Side::Right, 5, 8, Anchor::Overlaps, false),
-        ("a.py", Side::Right, 10, 41, Anchor::Spans, true),
-        ("a.py", Side::Right, 16, 17, Anchor::Near(3), false),
-        ("a.py", Side::Right, 25, 26, Anchor::Outside, false),
-        ("a.py", Side::Right, 41, 41, Anchor::Contained, true),
-        ("new.py", Side::Right, 6, 6, Anchor::Contained, true),
-        ("old.py", Side::Left, 6, 6, Anchor::Contained, true),
-        ("gone.py", Side::Left, 2, 2, Anchor::Contained, true),
-        ("bin", Side::Right, 1, 1, Anchor::Binary, false),
-        ("mode.sh", Side::Right, 1, 1, Anchor::NoHunk, false),
-        ("none.py", Side::Right, 1, 1, Anchor::NoPath, false),
+        ("a.py", CommentSide::Right, 10, 11, Anchor::Contained, true),
+        ("a.py", CommentSide::Right, 8, 8, Anchor::Contained, false),
+        ("a.py", CommentSide::Right, 5, 8, Anchor::Overlaps, false),
+        ("a.py", CommentSide::Right, 10, 41, Anchor::Spans, true),
+        ("a.py", CommentSide::Right, 16, 17, Anchor::Near(3), false),
+        ("a.py", CommentSide::Right, 25, 26, Anchor::Outside, false),
+        ("a.py", CommentSide::Right, 41, 41, Anchor::Contained, true),
+        ("new.py", CommentSide::Right, 6, 6, Anchor::Contained, true),
+        ("old.py", CommentSide::Left, 6, 6, Anchor::Contained, true),
+        ("gone.py", CommentSide::Left, 2, 2, Anchor::Contained, true),
+        ("bin", CommentSide::Right, 1, 1, Anchor::Binary, false),
+        ("mode.sh", CommentSide::Right, 1, 1, Anchor::NoHunk, false),
+        ("none.py", CommentSide::Right, 1, 1, Anchor::NoPath, false),
     ] {
         let place = place_of(path, side, from, to);
         assert_eq!((place.anchor, place.touches_change), (anchor, touches), "{path} {from} to {to}");
     }
-    assert_eq!(place_of("a.py", Side::Right, 10, 41).hunks.len(), 2);
+    assert_eq!(place_of("a.py", CommentSide::Right, 10, 41).hunks.len(), 2);
 }
 
 #[test]
@@ -155,9 +155,14 @@ fn prepared(parted: &Parted) -> (tempfile::TempDir, Dataset) {
         &["clone", "--quiet", "--bare", &parted.fixture.folder.path().display().to_string(), "o/n.git"],
         0,
     );
-    let rejected =
-        Comment { valid: false, id: "r".into(), source_model: "M".into(), ..comment("a.py", Side::Right, 10, 10) };
-    let comments = vec![comment("a.py", Side::Right, 10, 10), rejected, comment("none.py", Side::Right, 1, 1)];
+    let rejected = Comment {
+        valid: false,
+        id: "r".into(),
+        source_model: "M".into(),
+        ..comment("a.py", CommentSide::Right, 10, 10)
+    };
+    let comments =
+        vec![comment("a.py", CommentSide::Right, 10, 10), rejected, comment("none.py", CommentSide::Right, 1, 1)];
     let unavailable =
         PullRequest { pr: "o/other#1".into(), repo: "o/other".into(), ..pr(&parted.source, &parted.target) };
     (repos, Dataset { prs: vec![pr(&parted.source, &parted.target), unavailable], comments, ..Dataset::default() })
@@ -224,7 +229,7 @@ fn every_hunk_is_reviewed_and_failures_are_no_silence() {
     let (answer, written) = of("a.py:37");
     assert_eq!((answer.status, written.len()), (Status::Error, 0), "an answer without a mark is none");
     let (_, written) = of("gone.py");
-    assert_eq!((written[0].side, written[0].lines, &*written[0].path), (Side::Left, Some((2, 2)), "gone.py"));
+    assert_eq!((written[0].side, written[0].lines, &*written[0].path), (CommentSide::Left, Some((2, 2)), "gone.py"));
     assert_eq!(of("new.py").0.status, Status::Error);
     // what is answered is not asked again; what could not be read is, and so is what failed
     let (again, n_again) = review(&replies);
@@ -263,7 +268,7 @@ fn other_code_is_found_by_the_names_of_a_hunk() {
     let head = fixture.commit("two");
     let repository = fixture.repository();
     let diff = repository.diff_between(&base, &head).unwrap();
-    let change = Change::parse("o/n#7", &String::from_utf8_lossy(&diff)).unwrap();
+    let change = ParsedChange::parse("o/n#7", &String::from_utf8_lossy(&diff)).unwrap();
     let settings = veridiff_suites::aacr::retrieve::Settings::default();
     let chunks = chunks_of(&repository.snapshot(&head).unwrap(), &settings).unwrap();
     assert_eq!(chunks.iter().map(|chunk| chunk.path.as_str()).collect::<Vec<_>>(), ["config.py", "window.py"]);

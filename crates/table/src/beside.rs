@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     Column, ID_COLUMN, ROW_COLUMN, Table, TableError,
     cell::Cell,
-    error::Difference,
+    error::KeyDifference,
     merge::{SHARD_KEY, TIME_KEYS},
 };
 
@@ -79,7 +79,7 @@ impl Table {
             for (row, other) in rows.iter().enumerate() {
                 let (one, two) = (self.cell(known, row).text(), cell(other).text());
                 if one.is_some() && two.is_some() && one != two {
-                    let different = vec![Difference { key: column.name.clone(), left: one, right: two }];
+                    let different = vec![KeyDifference { key: column.name.clone(), left: one, right: two }];
                     let (left, right, row) = (left.to_owned(), right.to_owned(), row + 1);
                     return Err(TableError::Disagree { left, right, row, different });
                 }
@@ -153,7 +153,7 @@ fn join_metadata(
             Some(known) if known == value => {}
             Some(known) => match union(key, known, value) {
                 Some(union) => *known = union,
-                None => different.push(Difference {
+                None => different.push(KeyDifference {
                     key: key.clone(),
                     left: Some(known.clone()),
                     right: Some(value.clone()),

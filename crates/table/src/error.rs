@@ -92,7 +92,7 @@ pub enum TableError {
         left: String,
         right: String,
         /// Where their metadata differ.
-        different: Vec<Difference>,
+        different: Vec<KeyDifference>,
     },
     /// Tables with different columns cannot be put under each other.
     #[error("`{left}` and `{right}` have different columns: {}", differences(different, left, right))]
@@ -100,7 +100,7 @@ pub enum TableError {
         left: String,
         right: String,
         /// The columns that one of them lacks.
-        different: Vec<Difference>,
+        different: Vec<KeyDifference>,
     },
     /// Two tables of the same rows say different things of one.
     #[error("`{left}` and `{right}` differ in row {row} of the first: {}", differences(different, left, right))]
@@ -110,7 +110,7 @@ pub enum TableError {
         /// In the first table, from 1.
         row: usize,
         /// The column, and what each of them has there.
-        different: Vec<Difference>,
+        different: Vec<KeyDifference>,
     },
     /// A value that must be unique, twice.
     #[error("{column} `{}` is in `{left}` row {left_row} and in `{right}` row {right_row}", shown(value))]
@@ -146,7 +146,7 @@ pub enum TableError {
     JournalHeader {
         path: PathBuf,
         /// Where the journal (`left`) and this run (`right`) differ.
-        different: Vec<Difference>,
+        different: Vec<KeyDifference>,
     },
     /// A journal with columns of something that the run leaves out.
     #[error("the journal `{path}` has columns that this run leaves out, of {}", list(missing))]
@@ -203,7 +203,7 @@ impl TableError {
 
 /// One key on which two sides differ; `None` where a side lacks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct KeyDifference {
     /// The key of the metadata, or the name of the column.
     pub key: String,
     /// The value that the first side has under the key.
@@ -212,9 +212,9 @@ pub struct Difference {
     pub right: Option<String>,
 }
 
-fn differences(all: &[Difference], left: &str, right: &str) -> String {
+fn differences(all: &[KeyDifference], left: &str, right: &str) -> String {
     let side = |value: &Option<String>| value.as_ref().map_or("missing".to_owned(), |value| format!("{value:?}"));
-    let one = |Difference { key, left: l, right: r }: &Difference| {
+    let one = |KeyDifference { key, left: l, right: r }: &KeyDifference| {
         let key = shown(key);
         format!("`{key}` is {} in {left} and {} in {right}", side(l), side(r))
     };

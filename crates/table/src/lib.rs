@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 
 pub use beside::BesideSummary;
 use cell::{Cell, Kind};
-pub use error::{Difference, TableError};
+pub use error::{KeyDifference, TableError};
 pub use journal::{Groups, Journal};
 pub use merge::{MergeSummary, SHARD_KEY, TIME_KEYS};
 

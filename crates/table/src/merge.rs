@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     Column, ID_COLUMN, ROW_COLUMN, Table, TableError,
     cell::{self, Cell},
-    error::Difference,
+    error::KeyDifference,
 };
 
 /// The metadata key that says which shard a table is, as `I/N`; it may differ between shards.
@@ -198,10 +198,10 @@ pub(super) fn differ(
     left: &BTreeMap<String, String>,
     right: &BTreeMap<String, String>,
     except: &[&str],
-) -> Vec<Difference> {
+) -> Vec<KeyDifference> {
     let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
     keys.into_iter()
         .filter(|key| !except.contains(&key.as_str()) && left.get(*key) != right.get(*key))
-        .map(|key| Difference { key: key.clone(), left: left.get(key).cloned(), right: right.get(key).cloned() })
+        .map(|key| KeyDifference { key: key.clone(), left: left.get(key).cloned(), right: right.get(key).cloned() })
         .collect()
 }

@@ -11,7 +11,7 @@ use std::{
 use arrow_array::{ArrayRef, BooleanArray, Float32Array, Float64Array, LargeStringArray, RecordBatch, UInt8Array};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use veridiff_table::{Difference, Groups, Journal, Row, Table, TableBuilder, TableError};
+use veridiff_table::{Groups, Journal, KeyDifference, Row, Table, TableBuilder, TableError};
 
 const ENDINGS: [&str; 3] = ["parquet", "csv", "jsonl"];
 
@@ -170,7 +170,7 @@ fn concat_says_what_differs() {
     let other = Table::from_rows(&one.rows(), &meta(&[("model", "smollm2-135m"), ("dtype", "bf16")])).unwrap();
     let error = Table::concat(&[one, other]).unwrap_err();
     let TableError::Provenance { different, .. } = &error else { panic!("{error:?}") };
-    let want = Difference { key: "dtype".into(), left: Some("f32".into()), right: Some("bf16".into()) };
+    let want = KeyDifference { key: "dtype".into(), left: Some("f32".into()), right: Some("bf16".into()) };
     assert_eq!(*different, [want]);
 }
 

@@ -11,7 +11,7 @@ use crate::{
 use veridiff_suites::{
     ask::side_by_side,
     checklist::{
-        Case,
+        ReviewCase,
         build::{Asker, Mode, build},
         judge::prompts,
     },
@@ -47,7 +47,7 @@ pub struct Args {
 /// Runs the step.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let prompts = args.backend.prompts(prompts())?;
-    let cases: Vec<Case> = lines::read(&args.cases)?;
+    let cases: Vec<ReviewCase> = lines::read(&args.cases)?;
     let opened = args.backend.open(&args.output)?;
     let asker = Asker { recorder: &opened.recorder, prompts: &prompts, seed: args.seed };
     let bar = progress::work(cases.len(), "cases");

@@ -14,7 +14,7 @@ use super::Exit;
 use crate::terminal::note;
 use veridiff_suites::{
     SuiteError,
-    checklist::{Case, Checklist, Review, Verdict, baselines, read_checklists, read_reviews},
+    checklist::{Checklist, Review, ReviewCase, ReviewVerdict, baselines, read_checklists, read_reviews},
     lines,
 };
 
@@ -78,7 +78,7 @@ pub struct FileArgs {
 pub struct Files {
     lists: Vec<Checklist>,
     reviews: Vec<Review>,
-    cases: Vec<Case>,
+    cases: Vec<ReviewCase>,
 }
 
 impl FileArgs {
@@ -88,7 +88,7 @@ impl FileArgs {
         if n_unknown > 0 {
             note(&format!("warning: {n_unknown} reviews are about cases without a checklist, and are left out"));
         }
-        let cases: Vec<Case> = self.cases.as_deref().map_or(Ok(Vec::new()), lines::read)?;
+        let cases: Vec<ReviewCase> = self.cases.as_deref().map_or(Ok(Vec::new()), lines::read)?;
         let mut written: BTreeMap<&str, &str> = BTreeMap::new();
         for review in reviews.iter().rev() {
             written.insert(&review.case, &review.text);
@@ -113,11 +113,11 @@ struct VerdictArgs {
 
 impl VerdictArgs {
     /// The verdicts of the only judge of the file, or of the one that is named.
-    fn read(&self) -> Result<Vec<Verdict>, SuiteError> {
+    fn read(&self) -> Result<Vec<ReviewVerdict>, SuiteError> {
         let (path, judge) = (&self.verdicts, self.judge.as_deref());
-        let all: Vec<Verdict> = lines::read(path)?;
+        let all: Vec<ReviewVerdict> = lines::read(path)?;
         let names: std::collections::BTreeSet<String> = all.iter().map(|verdict| verdict.judge.clone()).collect();
-        let kept: Vec<Verdict> =
+        let kept: Vec<ReviewVerdict> =
             all.into_iter().filter(|verdict| judge.is_none_or(|judge| verdict.judge == judge)).collect();
         if let (Some(judge), true) = (judge, kept.is_empty()) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -12,7 +12,7 @@ use crate::{
 use veridiff_suites::{
     ask::side_by_side,
     checklist::{
-        Metric, Status, Verdict, baselines,
+        Metric, ReviewVerdict, Status, baselines,
         judge::{Judge, prompts},
     },
     lines,
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let opened = args.backend.open(&args.output)?;
     let judge = Judge { recorder: &opened.recorder, prompts: &prompts, seed: args.seed };
     let bar = progress::work(reviews.len(), "reviews");
-    let of_review = |i: usize| -> Vec<Verdict> {
+    let of_review = |i: usize| -> Vec<ReviewVerdict> {
         let (review, list) = (reviews[i], lists[reviews[i].case.as_str()]);
         let one = |(repeat, metric): (u32, Metric)| match review.generator == baselines::SILENT {
             true => baselines::verdict_of_silence(metric, repeat, list, review, opened.recorder.name()),
@@ -75,11 +75,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         bar.inc(1);
         verdicts
     };
-    let verdicts: Vec<Verdict> =
+    let verdicts: Vec<ReviewVerdict> =
         side_by_side(reviews.len(), opened.concurrency, of_review).into_iter().flatten().collect();
     drop(bar);
     lines::write(&args.output, &verdicts)?;
-    let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.status == Status::Error).collect();
+    let failed: Vec<&ReviewVerdict> = verdicts.iter().filter(|verdict| verdict.status == Status::Error).collect();
     for verdict in failed.iter().take(3) {
         note(&format!("{} ({}): {}", verdict.id, verdict.metric, verdict.error.as_deref().unwrap_or_default()));
     }

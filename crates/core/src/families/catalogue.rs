@@ -218,7 +218,7 @@ mod tests {
         reference::{self, BLEU4, NLI_ENTAILMENT},
         similarity::{self, ENCODER},
     };
-    use crate::side::Side;
+    use crate::side::PromptSide;
 
     #[test]
     fn families_and_names_choose_in_column_order() {
@@ -255,9 +255,9 @@ mod tests {
         assert_eq!(needs(&["uncertainty", "grounding", "similarity"]), Needs::default());
         assert_eq!(needs(&["shape_rank"]), Needs { ranks: true, ..Needs::default() });
         assert_eq!(needs(&["lines_top"]), Needs { gradients: true, ..Needs::default() });
-        let sides = [Side::NoDiff, Side::Old].to_vec();
+        let sides = [PromptSide::NoDiff, PromptSide::Old].to_vec();
         assert_eq!(needs(&["contrast_old_logit", "contrast_none_gain"]), Needs { sides, ..Needs::default() });
-        assert_eq!(needs(&["contrast"]).sides, Side::ALL);
+        assert_eq!(needs(&["contrast"]).sides, PromptSide::ALL);
         assert_eq!(needs(&["attention_text"]), Needs { attention: true, ..Needs::default() });
         assert_eq!(needs(&["hidden"]), Needs { hidden: true, ..Needs::default() });
     }

@@ -10,7 +10,7 @@ use super::{
     family::{Compute, Family, Field, Needs, OF_SCORER, SCORER},
     per_token::{TokenClass, deviation, mean, mean_of, quantile, windows},
 };
-use crate::{measurement::Measurement, side::Side};
+use crate::{measurement::Measurement, side::PromptSide};
 
 /// The entry of one side's number.
 macro_rules! change {
@@ -19,7 +19,7 @@ macro_rules! change {
             name: concat!("contrast_", $key, "_", $name),
             unit: $unit,
             meaning: concat!($meaning, ", against ", $what),
-            value: |change: &Change| change.$field,
+            value: |change: &ScoreChange| change.$field,
         }
     };
 }
@@ -42,14 +42,14 @@ macro_rules! side {
     };
 }
 
-const NO_DIFF: &[Field<Change>] = side!("none", "no diff at all");
-const UNCHANGED: &[Field<Change>] = side!("context", "the unchanged lines only");
-const OLD: &[Field<Change>] = side!("old", "the file as it was");
-const NEW: &[Field<Change>] = side!("new", "the file as it is now");
+const NO_DIFF: &[Field<ScoreChange>] = side!("none", "no diff at all");
+const UNCHANGED: &[Field<ScoreChange>] = side!("context", "the unchanged lines only");
+const OLD: &[Field<ScoreChange>] = side!("old", "the file as it was");
+const NEW: &[Field<ScoreChange>] = side!("new", "the file as it is now");
 
 /// Every side with its features, in the order of the columns.
-const SIDES: [(Side, &[Field<Change>]); 4] =
-    [(Side::NoDiff, NO_DIFF), (Side::Unchanged, UNCHANGED), (Side::Old, OLD), (Side::New, NEW)];
+const SIDES: [(PromptSide, &[Field<ScoreChange>]); 4] =
+    [(PromptSide::NoDiff, NO_DIFF), (PromptSide::Unchanged, UNCHANGED), (PromptSide::Old, OLD), (PromptSide::New, NEW)];
 
 /// The family `contrast`: for each side of the diff a forward pass over its prompt, shared by samples of one diff, and one over
 /// the text.
@@ -66,7 +66,7 @@ pub static FAMILY: Family = Family {
 
 /// The sides of which a feature is among `names`.
 fn needs(names: &[&str]) -> Needs {
-    let wanted = |fields: &[Field<Change>]| fields.iter().any(|field| names.contains(&field.name));
+    let wanted = |fields: &[Field<ScoreChange>]| fields.iter().any(|field| names.contains(&field.name));
     let sides = SIDES.iter().filter(|(_, fields)| wanted(fields)).map(|(side, _)| *side);
     Needs { sides: sides.collect(), ..Needs::default() }
 }
@@ -79,7 +79,7 @@ fn measure(m: &Measurement) -> Vec<Option<f64>> {
 
 /// How the scores change from one side to the whole diff: positive where the whole diff gives more.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
+pub struct ScoreChange {
     /// Mean change in log-probability.
     pub logprob: f64,
     /// The tenth percentile of the tokens' gains.
@@ -105,7 +105,7 @@ pub struct Change {
 /// A change in log-probability that counts as one, in nats.
 pub const GAIN: f64 = 0.1;
 
-impl Change {
+impl ScoreChange {
     /// From the scores `without` to those with the whole diff; `None` without tokens.
     pub fn new(with: &StepScores, without: &StepScores, classes: &[TokenClass]) -> Option<Self> {
         let difference =
@@ -114,7 +114,7 @@ impl Change {
         let average = mean(logprob.iter().copied())?;
         let surprise = -mean(without.logprob.iter().copied())?;
         let all = |values: Vec<f64>| mean(values).unwrap_or(0.0);
-        Some(Change {
+        Some(ScoreChange {
             logprob: average,
             least: quantile(&logprob, 0.1),
             most: logprob.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -132,18 +132,19 @@ impl Change {
 /// The changes of one text, for each side that was looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contrast {
-    changes: Vec<(Side, Change)>,
+    changes: Vec<(PromptSide, ScoreChange)>,
 }
 
 impl Contrast {
     /// The change from each side's scores to those with the whole diff.
-    pub fn new(with: &StepScores, sides: &[(Side, StepScores)], classes: &[TokenClass]) -> Self {
-        let change = |(side, without): &(Side, StepScores)| Some((*side, Change::new(with, without, classes)?));
+    pub fn new(with: &StepScores, sides: &[(PromptSide, StepScores)], classes: &[TokenClass]) -> Self {
+        let change =
+            |(side, without): &(PromptSide, StepScores)| Some((*side, ScoreChange::new(with, without, classes)?));
         Contrast { changes: sides.iter().filter_map(change).collect() }
     }
 
     /// What the side lacks changes in the scores; none if that side was not run.
-    pub fn of(&self, side: Side) -> Option<&Change> {
+    pub fn of(&self, side: PromptSide) -> Option<&ScoreChange> {
         self.changes.iter().find(|(known, _)| *known == side).map(|(_, change)| change)
     }
 }
@@ -162,11 +163,11 @@ mod tests {
         };
         let with = scores([-1.0, -2.0], [3.0, 5.0], [1.0, 1.0]);
         let without = scores([-4.0, -2.0], [2.0, 2.0], [2.0, 4.0]);
-        let contrast = Contrast::new(&with, &[(Side::Old, without)], &[TokenClass::Filler, TokenClass::Name]);
-        let change = *contrast.of(Side::Old).unwrap();
+        let contrast = Contrast::new(&with, &[(PromptSide::Old, without)], &[TokenClass::Filler, TokenClass::Name]);
+        let change = *contrast.of(PromptSide::Old).unwrap();
         assert_eq!((change.logprob, change.most, change.gain, change.content), (1.5, 3.0, 0.5, 0.0));
         assert_eq!((change.logit, change.entropy, change.explained, change.spread), (2.0, -2.0, 0.5, 1.5));
         assert!((change.least - 0.3).abs() < 1e-12 && change.window == 1.5);
-        assert_eq!(contrast.of(Side::New), None);
+        assert_eq!(contrast.of(PromptSide::New), None);
     }
 }

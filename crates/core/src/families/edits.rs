@@ -7,7 +7,7 @@
 use veridiff_facts::edits::EditKind;
 
 use super::family::{Compute, Family, Field, Needs, OF_SCORER, SCORER, field};
-use crate::{measurement::Measurement, scorer::ScoredEdit, side::Side};
+use crate::{measurement::Measurement, scorer::ScoredEdit, side::PromptSide};
 
 /// The numbers of a text's edits; all zero where it has none, but for the share.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -87,7 +87,7 @@ pub static FAMILY: Family = Family {
 fn needs(names: &[&str]) -> Needs {
     let is_wanted = |field: &Field<Numbers>| names.contains(&field.name);
     let wants_gain = FIELDS.iter().any(|field| field.name.starts_with(GAIN) && is_wanted(field));
-    let sides = if wants_gain { vec![Side::NoDiff] } else { Vec::new() };
+    let sides = if wants_gain { vec![PromptSide::NoDiff] } else { Vec::new() };
     Needs { sides, edits: FIELDS.iter().any(is_wanted), ..Needs::default() }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn only_gains_need_the_prompt_without_the_change() {
         assert_eq!(needs(&["edit_margin"]), Needs { edits: true, ..Needs::default() });
-        assert_eq!(needs(&["edit_gain_name"]).sides, [Side::NoDiff]);
+        assert_eq!(needs(&["edit_gain_name"]).sides, [PromptSide::NoDiff]);
         assert_eq!(needs(&["logprob"]), Needs::default());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{case::Case, measurement::Measurement, side::Side};
+use crate::{case::Case, measurement::Measurement, side::PromptSide};
 
 /// The source of features that a language model gives.
 pub const SCORER: &str = "scorer";
@@ -88,8 +88,8 @@ pub struct Needs {
     pub ranks: bool,
     /// Attribution: the gradients of every target with respect to what comes before it.
     pub gradients: bool,
-    /// The scores behind prompts with one side of the diff, in the order of [`Side::ALL`].
-    pub sides: Vec<Side>,
+    /// The scores behind prompts with one side of the diff, in the order of [`PromptSide::ALL`].
+    pub sides: Vec<PromptSide>,
     /// The scores of the text's edits, behind the change and without it.
     pub edits: bool,
     /// What the model's adapter answers.

@@ -11,7 +11,7 @@ use crate::{
 };
 use veridiff_engine::{
     files::adapter::Adapter,
-    language::{LanguageModel, Prompt},
+    language::{LanguageModel, ReadPrompt},
     past::Keep,
     reading::answer::answer_about,
 };
@@ -53,7 +53,7 @@ impl Adapted {
     pub(super) fn answer(
         &self,
         tokenizer: &Tokenizer,
-        known: &mut Option<Prompt>,
+        known: &mut Option<ReadPrompt>,
         case: &Case,
         max_tokens: usize,
         options: EncodeOptions,

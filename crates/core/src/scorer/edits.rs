@@ -7,11 +7,11 @@ use crate::{
     Result,
     case::Case,
     settings::Settings,
-    side::Side,
+    side::PromptSide,
     tokens::{Encoding, encode_text},
 };
 use veridiff_engine::{
-    language::Prompt,
+    language::ReadPrompt,
     reading::{margins::margins_about, scores::StepScores},
 };
 use veridiff_facts::{
@@ -52,8 +52,8 @@ impl Scorer {
         case: &Case,
         encoding: &Encoding,
         settings: &Settings,
-        prompt: &Prompt,
-        without: Option<&Prompt>,
+        prompt: &ReadPrompt,
+        without: Option<&ReadPrompt>,
     ) -> Result<Vec<ScoredEdit>> {
         let (own, behind) = (&encoding.ids[encoding.n_prompt..], self.behind(case, encoding, settings));
         let fits = |edit: Edit| behind(&edit.text).map(|ids| (edit, ids));
@@ -100,8 +100,11 @@ impl Scorer {
     }
 
     /// The prompt without the change, where it was run.
-    pub(super) fn without_change<'a>(known: &'a [Option<Prompt>], sides: &[(Side, StepScores)]) -> Option<&'a Prompt> {
-        sides.iter().find(|(side, _)| *side == Side::NoDiff)?;
-        known[Side::NoDiff as usize].as_ref()
+    pub(super) fn without_change<'a>(
+        known: &'a [Option<ReadPrompt>],
+        sides: &[(PromptSide, StepScores)],
+    ) -> Option<&'a ReadPrompt> {
+        sides.iter().find(|(side, _)| *side == PromptSide::NoDiff)?;
+        known[PromptSide::NoDiff as usize].as_ref()
     }
 }

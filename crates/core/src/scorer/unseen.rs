@@ -7,7 +7,7 @@ use crate::{
     tokens::{TokensError, encode_pair_prompt, encode_prompt},
 };
 use veridiff_engine::{
-    language::{LanguageModel, Prompt},
+    language::{LanguageModel, ReadPrompt},
     past::Keep,
     reading::scores::scores_about,
 };
@@ -17,7 +17,7 @@ use veridiff_text::sample::Task;
 #[derive(Debug)]
 pub struct Unseen<'s> {
     scorer: &'s Scorer,
-    prompt: Prompt,
+    prompt: ReadPrompt,
 }
 
 impl Scorer {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use candle_core::{DType, Device};
-use veridiff_core::{families::catalogue::FeatureSet, scorer::Scorer, settings::Settings, side::Side};
+use veridiff_core::{families::catalogue::FeatureSet, scorer::Scorer, settings::Settings, side::PromptSide};
 use veridiff_engine::files::source::{ResolveOptions, resolve};
 use veridiff_text::{prompt::Template, sample::Task};
 
@@ -18,7 +18,7 @@ fn it_is_the_side_without_a_diff_of_any_sample() {
     let unseen = scorer.unseen(Task::Commit, &settings).unwrap();
     for (diff, text) in [("@@ -1 +1 @@\n-a\n+b\n", "Add the reader"), ("@@ -1 +1,2 @@\n c\n+d\n", "Remove a limit")] {
         let measured = scorer.measure(diff, text, Task::Commit, &settings).unwrap();
-        let [(Side::NoDiff, scores)] = &measured.sides[..] else { panic!("{:?}", measured.sides) };
+        let [(PromptSide::NoDiff, scores)] = &measured.sides[..] else { panic!("{:?}", measured.sides) };
         let mean = scores.logprob.iter().sum::<f64>() / scores.logprob.len() as f64;
         // the same run of the same ids
         assert_eq!(unseen.log_prob(text).unwrap(), mean, "{text}");

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::scope;
 use super::shown::Shown;
-use crate::case::Case;
+use crate::case::CommitCase;
 
 /// The commits of a part, and what roads look up in them.
 #[derive(Debug)]
 pub struct Around<'a> {
     /// The commits.
-    pub cases: &'a [Case],
+    pub cases: &'a [CommitCase],
     by_path: HashMap<&'a str, Vec<usize>>,
     names_of_files: BTreeMap<String, BTreeSet<&'a str>>,
     scopes: BTreeMap<(bool, String), usize>,
@@ -22,7 +22,7 @@ pub struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// Looks at all commits of a part once.
-    pub fn new(cases: &'a [Case]) -> Self {
+    pub fn new(cases: &'a [CommitCase]) -> Self {
         let mut by_path: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut names_of_files: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         let mut scopes: BTreeMap<(bool, String), usize> = BTreeMap::new();

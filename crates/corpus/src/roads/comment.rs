@@ -7,7 +7,7 @@ use veridiff_text::diff::{Diff, LineKind};
 
 use super::{About, Balance, Kind, Road, Twin};
 use crate::aside::changed_lines_hash;
-use crate::case::{Case, Told};
+use crate::case::{CommitCase, Told};
 use crate::comments::{Rewrite, rewritten};
 use crate::message::Statement;
 use crate::truth::{Seen, fact, seen};
@@ -32,7 +32,7 @@ impl Road for Comment {
 }
 
 /// The comments that a commit rewrites with their code, each as a case of its own with its twin.
-pub(crate) fn cases(commit: &str, diff: &Diff, settings: &Settings) -> Vec<Case> {
+pub(crate) fn cases(commit: &str, diff: &Diff, settings: &Settings) -> Vec<CommitCase> {
     // a commit may say the same of several places
     let mut known = HashSet::new();
     let found = rewritten(diff).into_iter().enumerate();
@@ -48,7 +48,7 @@ pub(crate) fn cases(commit: &str, diff: &Diff, settings: &Settings) -> Vec<Case>
 }
 
 /// A rewritten comment; `None` where it is not sure to be false, or its file's change is too long.
-fn case(commit: &str, place: usize, rewrite: Rewrite, settings: &Settings) -> Option<Case> {
+fn case(commit: &str, place: usize, rewrite: Rewrite, settings: &Settings) -> Option<CommitCase> {
     let is_undone = chance(settings.seed, &["comment", commit, &rewrite.after]) % 2 == 1;
     let diff = Diff::parse(&rewrite.diff).ok().filter(|diff| diff.text().len() <= settings.max_diff)?;
     let (diff, text, twin) = match is_undone {
@@ -61,7 +61,7 @@ fn case(commit: &str, place: usize, rewrite: Rewrite, settings: &Settings) -> Op
     }
     let fact = fact(&change, &text, &twin)?;
     let twin = Twin { road: Comment.name().to_owned(), text: twin, about: About::Same, edit: None, fact };
-    let mut case = Case::new(commit, &diff, changed_lines_hash(&diff), Vec::new(), None);
+    let mut case = CommitCase::new(commit, &diff, changed_lines_hash(&diff), Vec::new(), None);
     case.comment = Some(place);
     case.statements.push(Told { statement: Statement { text, head: 0 }, twins: vec![twin] });
     Some(case)

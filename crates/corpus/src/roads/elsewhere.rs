@@ -8,7 +8,7 @@ use veridiff_text::diff::Diff;
 
 use super::shown::Shown;
 use super::{About, Balance, Kind, Road, Twin};
-use crate::case::{Case, code_language};
+use crate::case::{CommitCase, code_language};
 use crate::chance;
 use crate::truth::fact;
 
@@ -41,7 +41,7 @@ pub(crate) struct Said<'a> {
     /// The project.
     pub(crate) project: &'a str,
     /// The commit.
-    pub(crate) case: &'a Case,
+    pub(crate) case: &'a CommitCase,
     /// The statement's place there.
     pub(crate) index: usize,
 }
@@ -67,7 +67,7 @@ pub(crate) fn twins(said: &[Said<'_>], seed: u64) -> Vec<Vec<Twin>> {
 }
 
 /// The names of a commit's files without their folders.
-fn names(case: &Case) -> Vec<&str> {
+fn names(case: &CommitCase) -> Vec<&str> {
     let code = case.paths.iter().filter(|path| code_language(path).is_some());
     let mut names: Vec<&str> = code.map(|path| path.rsplit('/').next().unwrap_or(path)).collect();
     names.sort_unstable();
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use crate::message::Statement;
 
-    fn case(commit: &str, path: &str, code: &str, text: &str) -> Case {
+    fn case(commit: &str, path: &str, code: &str, text: &str) -> CommitCase {
         let diff = Diff::parse(&format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1,2 @@\n a\n+{code}\n")).unwrap();
-        Case::new(commit, &diff, commit.into(), vec![Statement { text: text.into(), head: 0 }], None)
+        CommitCase::new(commit, &diff, commit.into(), vec![Statement { text: text.into(), head: 0 }], None)
     }
 
     #[test]

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use veridiff_facts::change::Change;
 
 use crate::Settings;
-use crate::case::Case;
+use crate::case::CommitCase;
 use crate::message::Statement;
 use crate::truth::Fact;
 
@@ -107,7 +107,7 @@ pub enum About {
 /// A statement with everything that a road may look at.
 pub struct Scene<'a, 'd> {
     /// The commit.
-    pub case: &'a Case,
+    pub case: &'a CommitCase,
     /// The commit's place among those around it.
     pub at: usize,
     /// What its author said.

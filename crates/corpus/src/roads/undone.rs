@@ -3,7 +3,7 @@
 use veridiff_text::diff::Diff;
 
 use super::{About, Balance, Kind, Road, Scene, Twin};
-use crate::case::Case;
+use crate::case::CommitCase;
 use crate::truth::Fact;
 use crate::verbs::{denied, verb_of};
 use crate::words::{has_word, words};
@@ -120,6 +120,6 @@ pub(super) fn signs(diff: &Diff) -> (String, String) {
         -1 => "shrinks",
         _ => "as long",
     };
-    let sign = Case::net_lines(diff).signum();
+    let sign = CommitCase::net_lines(diff).signum();
     (name(sign).to_owned(), name(-sign).to_owned())
 }

@@ -27,7 +27,7 @@ pub struct Detector {
     /// white space.
     sha256: String,
     /// The features in the order in which [`Detector::predict`] takes them.
-    pub features: Vec<Feature>,
+    pub features: Vec<DetectorFeature>,
     /// What decides.
     model: Model,
     /// A plain logistic regression on the same rows, to be shown beside trees; absent where the model is one, and beside a stack.
@@ -48,7 +48,7 @@ pub struct Detector {
 /// One feature of a detector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Feature {
+pub struct DetectorFeature {
     /// The feature table's column.
     pub name: String,
     /// Mean over the training rows.
@@ -114,7 +114,7 @@ fn hex(bytes: &[u8]) -> String {
 impl Detector {
     /// One with the hash that its content has.
     pub(crate) fn new(
-        features: Vec<Feature>,
+        features: Vec<DetectorFeature>,
         model: Model,
         regression: Option<Regression>,
         threshold: f64,
@@ -303,7 +303,7 @@ impl Detector {
             return Some("`features` is empty".into());
         }
         let mut names = BTreeSet::new();
-        for Feature { name, mean, scale, quantiles } in &self.features {
+        for DetectorFeature { name, mean, scale, quantiles } in &self.features {
             if !names.insert(name) {
                 return Some(format!("feature `{name}` occurs twice"));
             }

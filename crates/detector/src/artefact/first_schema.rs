@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Calibration, Decision, Detector, Feature, Model, Regression, Training, Trees, artefact::file::hash_of};
+use crate::{
+    Calibration, Decision, Detector, DetectorFeature, Model, Regression, Training, Trees, artefact::file::hash_of,
+};
 
 /// The version that these files say they have.
 pub(crate) const VERSION: u64 = 1;
@@ -68,12 +70,10 @@ impl TryFrom<FirstSchema> for Detector {
             (None, Some(trees)) => (Model::Forest(trees), Some(regression)),
             (None, None) => (Model::Logistic(regression), None),
         };
-        let features = file.features.into_iter().map(|FirstFeature { name, mean, scale, quantiles, .. }| Feature {
-            name,
-            mean,
-            scale,
-            quantiles,
-        });
+        let features = file
+            .features
+            .into_iter()
+            .map(|FirstFeature { name, mean, scale, quantiles, .. }| DetectorFeature { name, mean, scale, quantiles });
         let features = features.collect();
         let detector =
             Detector::new(features, model, regression, file.threshold, file.calibration, file.decision, file.training);

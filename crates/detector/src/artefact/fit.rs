@@ -7,9 +7,9 @@ use serde::Serialize;
 use veridiff_table::catalogue::element_of;
 
 use crate::{
-    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, Detector, DetectorError, Domain,
-    EvalSettings, Feature, Figure, LabelledRows, Learner, Logistic, Model, Operation, Regression, Scaling, Training,
-    TrainingRows,
+    Calibration, CalibrationFigure, CalibrationMethod, Decision, DecisionRule, Detector, DetectorError,
+    DetectorFeature, Domain, EvalSettings, Figure, LabelledRows, Learner, Logistic, Model, Operation, Regression,
+    Scaling, Training, TrainingRows,
     artefact::{file::fingerprint, recalibration::calibrated_out_of_fold},
     best_threshold, calibration,
     evaluation::{
@@ -225,7 +225,7 @@ fn detector(
         // nobody looks up one of hundreds
         let there = || column.iter().copied().filter(|x| !x.is_nan()).collect::<Vec<f64>>();
         let quantiles = if element_of(name).is_some() { Vec::new() } else { quantiles(&there()) };
-        Feature { name: name.clone(), mean, scale, quantiles }
+        DetectorFeature { name: name.clone(), mean, scale, quantiles }
     });
     let features = features.collect();
     let regression = learnt.regression.filter(|_| learnt.model.learner() != Learner::Logistic).map(Regression::from);

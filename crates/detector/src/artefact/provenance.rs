@@ -46,10 +46,10 @@ pub fn differences(
     keys: &[String],
     trained: &BTreeMap<String, String>,
     got: &BTreeMap<String, String>,
-) -> Vec<Difference> {
+) -> Vec<SettingDifference> {
     let differs = |key: &String| {
         let (trained, got) = (comparable(trained.get(key)?), comparable(got.get(key)?));
-        let difference = || Difference { key: key.clone(), trained: trained.to_owned(), got: got.to_owned() };
+        let difference = || SettingDifference { key: key.clone(), trained: trained.to_owned(), got: got.to_owned() };
         (trained != got).then(difference)
     };
     keys.iter().filter_map(differs).collect()
@@ -62,7 +62,7 @@ fn comparable(value: &str) -> &str {
 
 /// A setting that is not what a detector was trained with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct SettingDifference {
     /// The key in the table's metadata.
     pub key: String,
     /// The value in the table that was trained on.
@@ -71,7 +71,7 @@ pub struct Difference {
     pub got: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for SettingDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is {}, expected {}", self.key, shortened(&self.got), shortened(&self.trained))
     }
@@ -95,7 +95,7 @@ impl Detector {
         &self,
         table: &BTreeMap<String, String>,
         catalogue: &Catalogue,
-    ) -> Result<Vec<Difference>, DetectorError> {
+    ) -> Result<Vec<SettingDifference>, DetectorError> {
         let keys = SettingKeys::of(self.features.iter().map(|feature| feature.name.as_str()), catalogue);
         let refused = differences(&keys.meaning, &self.training.table, table);
         if refused.is_empty() {

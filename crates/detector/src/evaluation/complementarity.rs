@@ -140,7 +140,7 @@ fn oriented(rows: &LabelledRows, column: usize) -> (Vec<f64>, Direction) {
 
 /// Rows on one side of the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Side {
+pub struct DiagonalSide {
     /// Number of rows counted.
     pub n: usize,
     /// Hallucinated ones among them.
@@ -157,9 +157,9 @@ pub struct JointDistribution {
     /// Pearson's correlation of the two; null when either does not vary.
     pub correlation: Option<Correlation>,
     /// Rows with y above x, which means something if both have one unit.
-    pub above_diagonal: Side,
+    pub above_diagonal: DiagonalSide,
     /// Rows with y below x; those on the diagonal are on neither side.
-    pub below_diagonal: Side,
+    pub below_diagonal: DiagonalSide,
     /// Edges of the bins across, rising; each but the last holds its lower edge, the last both.
     pub x_edges: Vec<f64>,
     /// Edges of the bins upwards.
@@ -182,7 +182,7 @@ pub fn joint_distribution(rows: &LabelledRows, [x, y]: [usize; 2], n_bins: usize
     let columns = [x, y].map(|column| rows.features.column(column).to_vec());
     let [x_edges, y_edges] = [0, 1].map(|axis| edges(&columns[axis], n_bins));
     let mut counts = [0, 1].map(|_| vec![vec![0usize; n_bins]; n_bins]);
-    let mut sides = [Side { n: 0, n_positive: 0 }; 2];
+    let mut sides = [DiagonalSide { n: 0, n_positive: 0 }; 2];
     for (row, &label) in rows.labels.iter().enumerate() {
         let (x, y) = (columns[0][row], columns[1][row]);
         counts[usize::from(label)][bin(&x_edges, x)][bin(&y_edges, y)] += 1;
@@ -296,8 +296,8 @@ mod tests {
         assert_eq!((got.x_edges, got.y_edges), (vec![0.0, 2.0, 4.0], vec![0.0, 1.5, 3.0]));
         assert_eq!(got.negatives, [[1, 0], [0, 0]]);
         assert_eq!(got.positives, [[0, 1], [1, 1]], "an edge belongs to the bin above it, the last to the last");
-        assert_eq!(got.above_diagonal, Side { n: 1, n_positive: 1 });
-        assert_eq!(got.below_diagonal, Side { n: 2, n_positive: 2 });
+        assert_eq!(got.above_diagonal, DiagonalSide { n: 1, n_positive: 1 });
+        assert_eq!(got.below_diagonal, DiagonalSide { n: 2, n_positive: 2 });
         assert_eq!(got.points[1], (1.0, 3.0, true));
         let constant = self::rows(&[&[5.0; 3], &[1.0, 2.0, 3.0]], &[0, 1, 1]);
         let got = joint_distribution(&constant, [0, 1], 4);

@@ -11,7 +11,7 @@ use veridiff_text::named;
 
 use crate::{
     DetectorError, FitStatus, LikelihoodFit,
-    learners::maximum_likelihood::{Design, Maximum, Precision},
+    learners::maximum_likelihood::{Design, Maximum, Tolerance},
 };
 
 /// Least fall of the criterion that counts; below it, rounding would decide.
@@ -111,7 +111,7 @@ pub fn stepwise(
         aic,
     });
     let start = (search.maximum.status == FitStatus::Converged).then_some(search.maximum.weights);
-    let maximum = design.maximise(&search.chosen, start, Precision::Coefficients);
+    let maximum = design.maximise(&search.chosen, start, Tolerance::Coefficients);
     Ok(Stepwise {
         direction,
         start_aic: search.start_aic,
@@ -142,7 +142,7 @@ struct Search {
 
 fn search(design: &Design, direction: StepDirection) -> Search {
     let mut chosen = if direction == StepDirection::Forward { Vec::new() } else { design.usable.clone() };
-    let mut maximum = design.maximise(&chosen, None, Precision::Criterion);
+    let mut maximum = design.maximise(&chosen, None, Tolerance::Criterion);
     let (start_aic, mut steps, mut n_failed) = (maximum.aic(), Vec::new(), 0);
     loop {
         let moves: Vec<(StepAction, usize)> = design
@@ -163,7 +163,7 @@ fn search(design: &Design, direction: StepDirection) -> Search {
             .par_iter()
             .map(|&(action, column)| {
                 let (columns, start) = neighbour(&chosen, &maximum, action, column);
-                let found = design.maximise(&columns, start, Precision::Criterion);
+                let found = design.maximise(&columns, start, Tolerance::Criterion);
                 (columns, found)
             })
             .collect();
@@ -259,7 +259,7 @@ mod tests {
                     None => other.push(column),
                 }
                 assert!(
-                    design.maximise(&other, None, Precision::Criterion).aic() > got.fit.aic - 1e-6,
+                    design.maximise(&other, None, Tolerance::Criterion).aic() > got.fit.aic - 1e-6,
                     "{direction:?} {column}"
                 );
             }

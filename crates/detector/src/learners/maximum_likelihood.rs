@@ -203,13 +203,13 @@ pub fn fit_maximum_likelihood(
     assert_eq!(names.len(), features.ncols(), "one name a feature");
     let design = Design::new(features, labels)?;
     let columns = design.usable.clone();
-    let maximum = design.maximise(&columns, None, Precision::Coefficients);
+    let maximum = design.maximise(&columns, None, Tolerance::Coefficients);
     Ok(design.describe(&columns, &maximum, names, groups))
 }
 
 /// How near to the maximum a fit must come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Precision {
+pub(crate) enum Tolerance {
     /// Log-likelihood to about 1e-9: the last step moved no row's log-odds by more than 1e-3, so the next would move them
     /// by about 1e-6 and gain the square of that a row.
     Criterion,
@@ -373,7 +373,7 @@ impl Design {
 
     /// Newton's method on the chosen features, which must be a subset of the usable ones. `start` is where to begin, for
     /// example the maximum of a neighbouring set of features.
-    pub(crate) fn maximise(&self, chosen: &[usize], start: Option<Array1<f64>>, precision: Precision) -> Maximum {
+    pub(crate) fn maximise(&self, chosen: &[usize], start: Option<Array1<f64>>, precision: Tolerance) -> Maximum {
         let weights = start.unwrap_or_else(|| {
             let rate = self.targets.mean().unwrap_or(0.5);
             let mut weights = Array1::zeros(chosen.len() + 1);
@@ -381,8 +381,8 @@ impl Design {
             weights
         });
         let last_step = match precision {
-            Precision::Criterion => 1e-3,
-            Precision::Coefficients => CONVERGED_STEP,
+            Tolerance::Criterion => 1e-3,
+            Tolerance::Coefficients => CONVERGED_STEP,
         };
         let likelihood = Likelihood { design: self, x: self.columns(chosen), last_step };
         let fitted = self.evaluate(likelihood.x.dot(&weights));
@@ -415,7 +415,7 @@ impl Design {
             distinct.dedup();
             distinct.len()
         };
-        let log_likelihood_null = self.maximise(&[], None, Precision::Coefficients).log_likelihood;
+        let log_likelihood_null = self.maximise(&[], None, Tolerance::Coefficients).log_likelihood;
         let estimates = match maximum.status {
             FitStatus::Converged => self.estimates(chosen, maximum, groups, n_groups),
             _ => None,

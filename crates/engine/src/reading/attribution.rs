@@ -21,7 +21,7 @@ use veridiff_text::named;
 use crate::{
     block::{Block, Rotary},
     decoder::Decoder,
-    language::Prompt,
+    language::ReadPrompt,
     past::{Keep, LayerInputs, Past},
     plan::{Footprint, Lengths, Limits, Plan},
     reading::scores::{Seed, StepScores, step_scores_and_seeds},
@@ -142,14 +142,14 @@ pub fn attribute(decoder: &Decoder, ids: &[u32], n_prompt: usize, attributed_fn:
 /// # Errors
 /// As [`attribute`].
 pub fn attribute_about(
-    prompt: &Prompt,
+    prompt: &ReadPrompt,
     targets: &[u32],
     attributed_fn: AttributedFn,
     plan: &Plan,
 ) -> Result<Attribution> {
     match prompt {
-        Prompt::Past(decoder, past) => attribute_after(decoder, past, targets, attributed_fn, plan),
-        Prompt::Source(model, source) => attribute_text(model, source, targets, attributed_fn, plan),
+        ReadPrompt::Past(decoder, past) => attribute_after(decoder, past, targets, attributed_fn, plan),
+        ReadPrompt::Source(model, source) => attribute_text(model, source, targets, attributed_fn, plan),
     }
 }
 

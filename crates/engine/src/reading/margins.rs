@@ -6,7 +6,7 @@
 use candle_core::{Result, Tensor};
 
 use super::scores::{scores_about, step_scores};
-use crate::{decoder::Decoder, language::Prompt, past::Past};
+use crate::{decoder::Decoder, language::ReadPrompt, past::Past};
 
 /// Most rows that go through the blocks together, the text's own beside; more bring no speed.
 pub const ROWS_TOGETHER: usize = 256;
@@ -15,7 +15,7 @@ pub const ROWS_TOGETHER: usize = 256;
 ///
 /// # Errors
 /// A tensor operation failed, or the logits of a row are not finite.
-pub fn margins_about(prompt: &Prompt, text: &[u32], others: &[Vec<u32>]) -> Result<Vec<f64>> {
+pub fn margins_about(prompt: &ReadPrompt, text: &[u32], others: &[Vec<u32>]) -> Result<Vec<f64>> {
     if others.is_empty() {
         return Ok(Vec::new());
     }
@@ -23,7 +23,7 @@ pub fn margins_about(prompt: &Prompt, text: &[u32], others: &[Vec<u32>]) -> Resu
         candle_core::bail!("a text without tokens: there is nothing to compare");
     }
     match prompt {
-        Prompt::Past(decoder, past) => {
+        ReadPrompt::Past(decoder, past) => {
             let mut margins = Vec::with_capacity(others.len());
             let mut rest = others;
             while !rest.is_empty() {
@@ -38,7 +38,7 @@ pub fn margins_about(prompt: &Prompt, text: &[u32], others: &[Vec<u32>]) -> Resu
             }
             Ok(margins)
         }
-        Prompt::Source(..) => {
+        ReadPrompt::Source(..) => {
             let total = |ids: &[u32]| scores_about(prompt, ids).map(|scores| scores.logprob.iter().sum::<f64>());
             let own = total(text)?;
             others.iter().map(|other| total(other).map(|total| own - total)).collect()

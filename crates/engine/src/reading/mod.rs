@@ -27,7 +27,7 @@ use crate::{
     block::Passed,
     decoder::Decoder,
     head::Head,
-    language::Prompt,
+    language::ReadPrompt,
     past::Past,
     plan::Plan,
 };
@@ -96,13 +96,13 @@ struct Scored {
 /// # Errors
 /// There is no such layer, a key has no group, the prompt was not read with what is wanted of it, the model's logits are not
 /// finite, or a tensor operation failed.
-pub fn read_about(prompt: &Prompt, targets: &[u32], want: &Want<'_>) -> Result<Reading> {
+pub fn read_about(prompt: &ReadPrompt, targets: &[u32], want: &Want<'_>) -> Result<Reading> {
     if targets.is_empty() {
         candle_core::bail!("a text without tokens: there is nothing to read");
     }
     match prompt {
-        Prompt::Past(decoder, past) => read_behind(decoder, past, targets, want),
-        Prompt::Source(model, source) => read_from(model, source, targets, want),
+        ReadPrompt::Past(decoder, past) => read_behind(decoder, past, targets, want),
+        ReadPrompt::Source(model, source) => read_from(model, source, targets, want),
     }
 }
 

@@ -6,7 +6,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
-use crate::{decoder::Decoder, head::Head, language::Prompt, ops::Real, past::Past, plan::LOGIT_ROWS};
+use crate::{decoder::Decoder, head::Head, language::ReadPrompt, ops::Real, past::Past, plan::LOGIT_ROWS};
 
 /// Scores of the `T` response tokens, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -174,10 +174,12 @@ pub fn scores_after(decoder: &Decoder, past: &Past, targets: &[u32]) -> Result<S
 ///
 /// # Errors
 /// As [`step_scores`].
-pub fn scores_about(prompt: &Prompt, targets: &[u32]) -> Result<StepScores> {
+pub fn scores_about(prompt: &ReadPrompt, targets: &[u32]) -> Result<StepScores> {
     match prompt {
-        Prompt::Past(decoder, past) => scores_after(decoder, past, targets),
-        Prompt::Source(model, source) => step_scores(model.head(), &source.predicting_rows(model, targets)?, targets),
+        ReadPrompt::Past(decoder, past) => scores_after(decoder, past, targets),
+        ReadPrompt::Source(model, source) => {
+            step_scores(model.head(), &source.predicting_rows(model, targets)?, targets)
+        }
     }
 }
 
@@ -185,10 +187,10 @@ pub fn scores_about(prompt: &Prompt, targets: &[u32]) -> Result<StepScores> {
 ///
 /// # Errors
 /// As [`step_scores`].
-pub fn scores_and_ranks_about(prompt: &Prompt, targets: &[u32]) -> Result<(StepScores, StepRanks)> {
+pub fn scores_and_ranks_about(prompt: &ReadPrompt, targets: &[u32]) -> Result<(StepScores, StepRanks)> {
     let (head, hidden) = match prompt {
-        Prompt::Past(decoder, past) => (decoder.head(), past.predicting_rows(decoder, targets)?),
-        Prompt::Source(model, source) => (model.head(), source.predicting_rows(model, targets)?),
+        ReadPrompt::Past(decoder, past) => (decoder.head(), past.predicting_rows(decoder, targets)?),
+        ReadPrompt::Source(model, source) => (model.head(), source.predicting_rows(model, targets)?),
     };
     let mut ranks = StepRanks::default();
     let (scores, _) = score(head, &hidden, targets, None, Some(&mut ranks))?;

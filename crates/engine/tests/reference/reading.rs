@@ -19,7 +19,7 @@ use veridiff_engine::{
         source::{ResolveOptions, resolve},
         weights::open_folder,
     },
-    language::{LanguageModel, Prompt},
+    language::{LanguageModel, ReadPrompt},
     ops::Precision,
     past::Keep,
     plan::{Footprint, Lengths, Limits},
@@ -264,7 +264,7 @@ fn what_cannot_be_read_is_an_error() {
         let (ids, text) = case.ids();
         let noted = model.read_noting(ids, Keep::KeysValues).unwrap();
         assert!(noted.is_noted() && !model.read(ids, Keep::KeysValues).unwrap().is_noted());
-        let refused = |prompt: &Prompt, text: &[u32], want: &Want<'_>, part: &str| {
+        let refused = |prompt: &ReadPrompt, text: &[u32], want: &Want<'_>, part: &str| {
             let error = read_about(prompt, text, want).unwrap_err().to_string();
             assert!(error.contains(part), "{name}: {error}");
         };
@@ -474,7 +474,7 @@ fn the_likeliest_tokens_are_those_of_the_logits_and_the_others_scores_the_same()
         for case in fixture(name).cases {
             let (prompt, text) = case.ids();
             let prompt = model.read(prompt, Keep::KeysValues).unwrap();
-            let Prompt::Past(decoder, past) = &prompt else { panic!("{name} is decoder-only") };
+            let ReadPrompt::Past(decoder, past) = &prompt else { panic!("{name} is decoder-only") };
             let tops = tops_after(decoder, past, text, 3).unwrap();
             assert_eq!(tops.logprob, scores_about(&prompt, text).unwrap().logprob, "{name}");
             assert_eq!(tops.likeliest.len(), text.len() + 1);

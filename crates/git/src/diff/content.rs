@@ -2,7 +2,7 @@
 
 use crate::bounds::MAX_BLOB;
 use crate::error::GitError;
-use crate::objects::{Objects, Side, is_binary};
+use crate::objects::{Objects, TreeSide, is_binary};
 
 /// One side of a file.
 pub(super) enum Content {
@@ -14,7 +14,7 @@ pub(super) enum Content {
 
 impl Content {
     /// The content at a path; nothing where the file is not there.
-    pub(super) fn read(objects: &Objects, side: Option<Side>, path: &[u8]) -> Result<Content, GitError> {
+    pub(super) fn read(objects: &Objects, side: Option<TreeSide>, path: &[u8]) -> Result<Content, GitError> {
         let Some(side) = side else { return Ok(Content::Text(Vec::new())) };
         if side.is_submodule() {
             return Ok(Content::Text(format!("Subproject commit {}\n", side.id).into_bytes()));

@@ -1,6 +1,6 @@
 //! A file before and after a change.
 
-use crate::objects::Side;
+use crate::objects::TreeSide;
 
 /// What a diff shows under one `diff --git`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub(super) struct Pair {
     /// The path after; for a deleted file, the old one.
     pub(super) new_path: Vec<u8>,
     /// Nothing for a new file.
-    pub(super) before: Option<Side>,
+    pub(super) before: Option<TreeSide>,
     /// Nothing for a deleted file.
-    pub(super) after: Option<Side>,
+    pub(super) after: Option<TreeSide>,
     /// For a renamed file, how much of it is the same, in percent.
     pub(super) similarity: Option<u32>,
 }

@@ -11,8 +11,8 @@ use super::pairs::Pair;
 use super::similarity::{Chunks, SAME, sizes_forbid};
 use crate::bounds::{MAX_BLOB, MAX_RENAME_BYTES};
 use crate::error::GitError;
-use crate::objects::{Objects, Side, is_binary};
-use crate::tree::Change;
+use crate::objects::{Objects, TreeSide, is_binary};
+use crate::tree::TreeChange;
 
 /// From this similarity on a file counts as renamed.
 const LEAST: u32 = SAME / 2;
@@ -27,7 +27,7 @@ const LIMIT: usize = 1000;
 const KEPT: usize = 4;
 
 /// The changed files, with a deleted and a new one as one pair where the file was renamed.
-pub(super) fn paired(objects: &Objects, changes: Vec<Change>) -> Result<Vec<Pair>, GitError> {
+pub(super) fn paired(objects: &Objects, changes: Vec<TreeChange>) -> Result<Vec<Pair>, GitError> {
     let mut search = Search::new(objects, &changes);
     if !search.sources.is_empty() && !search.targets.is_empty() {
         search.identical();
@@ -55,7 +55,7 @@ pub(super) fn paired(objects: &Objects, changes: Vec<Change>) -> Result<Vec<Pair
 
 struct Search<'a> {
     objects: &'a Objects,
-    changes: &'a [Change],
+    changes: &'a [TreeChange],
     /// Deleted files that are not paired yet, as places in `changes`.
     sources: Vec<usize>,
     /// New files that are not paired yet.
@@ -68,8 +68,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(objects: &'a Objects, changes: &'a [Change]) -> Self {
-        let places = |wanted: fn(&Change) -> bool| (0..changes.len()).filter(|&at| wanted(&changes[at])).collect();
+    fn new(objects: &'a Objects, changes: &'a [TreeChange]) -> Self {
+        let places = |wanted: fn(&TreeChange) -> bool| (0..changes.len()).filter(|&at| wanted(&changes[at])).collect();
         Search {
             objects,
             changes,
@@ -82,11 +82,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn source(&self, at: usize) -> Option<Side> {
+    fn source(&self, at: usize) -> Option<TreeSide> {
         self.changes[at].before
     }
 
-    fn target(&self, at: usize) -> Option<Side> {
+    fn target(&self, at: usize) -> Option<TreeSide> {
         self.changes[at].after
     }
 

@@ -20,7 +20,7 @@ fn cut(content: &str) -> Reply {
 }
 
 #[track_caller]
-fn is(reply: &Reply, answer: u8) -> Verdict {
+fn is(reply: &Reply, answer: u8) -> JudgeVerdict {
     let verdict = parse(reply).unwrap_or_else(|failure| panic!("{}: {failure}", reply.content));
     assert_eq!(verdict.answer, answer, "{}", reply.content);
     let at = &reply.content[verdict.answer_at..];

@@ -6,7 +6,7 @@ fn sample(diff: &str, text: &str) -> Sample {
     Sample::new("a", diff, text)
 }
 
-fn words(prompt: &Prompt) -> String {
+fn words(prompt: &JudgePrompt) -> String {
     prompt.messages.iter().map(|message| &*message.content).collect::<Vec<_>>().join("\n=====\n")
 }
 

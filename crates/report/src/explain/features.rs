@@ -16,7 +16,9 @@ use veridiff_core::{
     settings::Settings,
     verdict::Opinion,
 };
-use veridiff_detector::{Detector, Difference, SettingKeys, differences, feature_columns, percentile, quantiles};
+use veridiff_detector::{
+    Detector, SettingDifference, SettingKeys, differences, feature_columns, percentile, quantiles,
+};
 use veridiff_table::{
     ID_COLUMN, Row, Table,
     catalogue::{Entry, feature_of},
@@ -174,7 +176,9 @@ impl Explanation {
     fn note_differences(&mut self, metadata: &BTreeMap<String, String>, rows: &str) {
         let SettingKeys { meaning, rounding } =
             SettingKeys::of(self.features.iter().map(|feature| feature.column.as_str()), &CATALOGUE);
-        for Difference { key, trained, got } in differences(&[meaning, rounding].concat(), metadata, &self.settings) {
+        for SettingDifference { key, trained, got } in
+            differences(&[meaning, rounding].concat(), metadata, &self.settings)
+        {
             self.notes.push(format!("`{key}` is `{got}` here, but `{trained}` of the {rows}: not quite comparable"));
         }
     }

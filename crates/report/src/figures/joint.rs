@@ -15,7 +15,7 @@ use crate::{
     names::is_one_measure,
     pictures::{MissingPicture, Picture},
 };
-use veridiff_detector::{Evaluation, JointDistribution, Side};
+use veridiff_detector::{DiagonalSide, Evaluation, JointDistribution};
 
 /// Side of the square that rows are drawn in, and height of the distributions beside it.
 const SIDE: f64 = 310.0;
@@ -162,7 +162,7 @@ pub fn distribution(evaluation: &Evaluation) -> Result<Picture, MissingPicture> 
             format!("r = {:+.2}{p}", correlation.r).replace('-', "−")
         },
     );
-    let side = |Side { n, n_positive }: Side| match n {
+    let side = |DiagonalSide { n, n_positive }: DiagonalSide| match n {
         0 => "0 rows".to_owned(),
         n => format!(
             "{}, {:.0}% hallucinated",

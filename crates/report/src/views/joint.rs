@@ -8,7 +8,7 @@ use crate::{
     names::is_one_measure,
     table::{NamedTable, record},
 };
-use veridiff_detector::{Correlation, Evaluation, JointDistribution, Side};
+use veridiff_detector::{Correlation, DiagonalSide, Evaluation, JointDistribution};
 
 pub(super) const VIEW: View = View {
     analysis: Some("joint"),
@@ -30,12 +30,12 @@ fn tables(evaluation: &Evaluation) -> Vec<NamedTable> {
 }
 
 /// What a joint distribution counts: the rows above and below the diagonal where there is one, else all rows.
-fn joint_sides(joint: &JointDistribution) -> Vec<(&'static str, Side)> {
+fn joint_sides(joint: &JointDistribution) -> Vec<(&'static str, DiagonalSide)> {
     if is_one_measure(&joint.x, &joint.y) {
         return vec![("above", joint.above_diagonal), ("below", joint.below_diagonal)];
     }
     let n_positive = joint.points.iter().filter(|(_, _, positive)| *positive).count();
-    vec![("all", Side { n: joint.points.len(), n_positive })]
+    vec![("all", DiagonalSide { n: joint.points.len(), n_positive })]
 }
 
 fn joint_grid(joint: &JointDistribution) -> Grid {
@@ -45,7 +45,7 @@ fn joint_grid(joint: &JointDistribution) -> Grid {
     );
     let title = format!("{} (x) and {} (y): {correlation}; the distribution is in the JSON", joint.x, joint.y);
     let mut grid = Grid::new(title, &["side of the diagonal", "rows", "halluc."]);
-    for (side, Side { n, n_positive }) in joint_sides(joint) {
+    for (side, DiagonalSide { n, n_positive }) in joint_sides(joint) {
         let name = match side {
             "all" => "no unit in common, no diagonal".to_owned(),
             side => format!("y {side} x"),

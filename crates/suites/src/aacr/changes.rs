@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use veridiff_git::{GitError, Repository};
 use veridiff_text::diff::{Diff, LineKind};
 
-use super::dataset::{Comment, PullRequest, Side};
+use super::dataset::{Comment, CommentSide, PullRequest};
 
 /// How far from a hunk a comment may stand to be near it.
 const NEAR: u64 = 10;
@@ -67,23 +67,23 @@ pub struct Hunk {
 
 impl Hunk {
     /// Its lines on a side, the first and the last; none where it has none there.
-    pub fn lines(&self, side: Side) -> Option<(u64, u64)> {
+    pub fn lines(&self, side: CommentSide) -> Option<(u64, u64)> {
         let (start, len) = match side {
-            Side::Left => (self.old_start, self.old_len),
-            Side::Right => (self.new_start, self.new_len),
+            CommentSide::Left => (self.old_start, self.old_len),
+            CommentSide::Right => (self.new_start, self.new_len),
         };
         (len > 0).then(|| (start, start + len - 1))
     }
 
     /// Its file on a side.
-    pub fn path_on(&self, side: Side) -> &str {
-        if side == Side::Left { &self.old_path } else { &self.path }
+    pub fn path_on(&self, side: CommentSide) -> &str {
+        if side == CommentSide::Left { &self.old_path } else { &self.path }
     }
 }
 
 /// A change taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct ParsedChange {
     /// Its hunks in order.
     pub hunks: Vec<Hunk>,
     /// Files that it touches, those without hunks too; whether git calls them binary.
@@ -92,19 +92,19 @@ pub struct Change {
     pub changed_lines: usize,
 }
 
-impl Change {
+impl ParsedChange {
     /// The change of a diff in git's format.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(pr: &str, text: &str) -> Result<Change, String> {
+    pub fn parse(pr: &str, text: &str) -> Result<ParsedChange, String> {
         if text.trim().is_empty() {
-            return Ok(Change::default());
+            return Ok(ParsedChange::default());
         }
         let diff = Diff::parse(text).map_err(|error| error.to_string())?;
-        let mut change = Change {
+        let mut change = ParsedChange {
             changed_lines: diff.lines().iter().filter(|line| line.kind.is_changed()).count(),
-            ..Change::default()
+            ..ParsedChange::default()
         };
         let header = |i: usize| diff.lines()[i].kind == LineKind::Header;
         let is_binary = |file: usize| {
@@ -209,7 +209,7 @@ pub struct Place {
 }
 
 /// Where a comment stands.
-pub fn place(change: &Change, comment: &Comment) -> Place {
+pub fn place(change: &ParsedChange, comment: &Comment) -> Place {
     let side = comment.side;
     let range = (comment.from_line, comment.to_line);
     let is_file = |hunk: &&Hunk| hunk.path_on(side) == comment.path || hunk.path == comment.path;
@@ -244,10 +244,10 @@ pub fn place(change: &Change, comment: &Comment) -> Place {
 }
 
 /// Whether a changed line of a hunk lies in a range of its side.
-fn touches(hunk: &Hunk, side: Side, range: (u64, u64)) -> bool {
+fn touches(hunk: &Hunk, side: CommentSide, range: (u64, u64)) -> bool {
     let (mut at, mark) = match side {
-        Side::Left => (hunk.old_start, '-'),
-        Side::Right => (hunk.new_start, '+'),
+        CommentSide::Left => (hunk.old_start, '-'),
+        CommentSide::Right => (hunk.new_start, '+'),
     };
     let other = if mark == '-' { '+' } else { '-' };
     for line in hunk.text.lines().skip(1).filter(|line| !line.starts_with([other, '\\'])) {
@@ -262,11 +262,11 @@ fn touches(hunk: &Hunk, side: Side, range: (u64, u64)) -> bool {
 /// The change of a pull request, from the merge base to the commit under review. With `fallback`, a commit that is gone is replaced:
 /// the one under review by the head of the pull request, the other by the fork from the default branch, if the change then has just as
 /// many lines as the dataset says.
-pub fn change_of(repository: &Repository, pr: &PullRequest, fallback: bool) -> (Preparation, Change) {
+pub fn change_of(repository: &Repository, pr: &PullRequest, fallback: bool) -> (Preparation, ParsedChange) {
     let unavailable = |reason: String| {
         (
             Preparation { status: "unavailable".into(), reason: Some(reason), ..Preparation::default() },
-            Change::default(),
+            ParsedChange::default(),
         )
     };
     let number = pr.pr.rsplit_once('#').map_or("", |(_, number)| number);
@@ -281,10 +281,10 @@ pub fn change_of(repository: &Repository, pr: &PullRequest, fallback: bool) -> (
         () if fallback => ("HEAD".to_owned(), "fork-verified"),
         () => return unavailable(format!("the commit that it starts from, {}, is not there", pr.source)),
     };
-    let found = || -> Result<Option<(String, Change)>, GitError> {
+    let found = || -> Result<Option<(String, ParsedChange)>, GitError> {
         let Some(base) = repository.merge_base(&source, &head)? else { return Ok(None) };
         let diff = repository.diff_between(&base, &head)?;
-        match Change::parse(&pr.pr, &String::from_utf8_lossy(&diff)) {
+        match ParsedChange::parse(&pr.pr, &String::from_utf8_lossy(&diff)) {
             Ok(change) => Ok(Some((base, change))),
             Err(_) => Ok(None),
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use veridiff_text::named;
 
 use super::{
-    dataset::{Comment, Dataset, Side},
+    dataset::{Comment, CommentSide, Dataset},
     decide::{Decider, Exact},
     matching::Pair,
     predictions::Prediction,
@@ -151,7 +151,7 @@ fn of_pull_request(
 
 /// Whether the place of both is the same to an evaluator. What has no lines, or no path, is near everything.
 fn is_close(version: Version, prediction: &Prediction, comment: &Comment) -> bool {
-    let side = if version == Version::V2AllRight { Side::Right } else { prediction.side };
+    let side = if version == Version::V2AllRight { CommentSide::Right } else { prediction.side };
     if side != comment.side || (!prediction.path.is_empty() && prediction.path != comment.path) {
         return false;
     }

@@ -8,7 +8,7 @@ use veridiff_report::{
     pages::{Book, Tile},
 };
 
-use super::dataset::{Comment, Dataset, Side};
+use super::dataset::{Comment, CommentSide, Dataset};
 
 /// How many comments of a kind were accepted and rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -158,7 +158,7 @@ pub fn book(dataset: &Dataset, counts: &DatasetCounts) -> Book {
     let record = serde_json::to_value(counts).expect("counts have a JSON form");
     let records = counts.by.iter().map(|count| serde_json::to_value(count).expect("counts have a JSON form")).collect();
     let [valid, rejected, both, only] = counts.prs_valid_rejected_both_only;
-    let left = dataset.comments.iter().filter(|comment| comment.side == Side::Left).count();
+    let left = dataset.comments.iter().filter(|comment| comment.side == CommentSide::Left).count();
     let tile =
         |value: usize, what: &str, beside: String| Tile { value: value.to_string(), what: what.to_owned(), beside };
     Book {

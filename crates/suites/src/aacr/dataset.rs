@@ -14,19 +14,19 @@ use crate::{SuiteError, lines};
 /// The side of a change that a comment is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum CommentSide {
     /// The file as it was.
     Left,
     /// The file as it is after the change.
     Right,
 }
 
-impl Side {
+impl CommentSide {
     /// The side of a name in any case.
-    pub fn of(name: &str) -> Option<Side> {
+    pub fn of(name: &str) -> Option<CommentSide> {
         match name.trim().to_lowercase().as_str() {
-            "left" | "old" => Some(Side::Left),
-            "right" | "new" => Some(Side::Right),
+            "left" | "old" => Some(CommentSide::Left),
+            "right" | "new" => Some(CommentSide::Right),
             _ => None,
         }
     }
@@ -34,8 +34,8 @@ impl Side {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Side::Left => "left",
-            Side::Right => "right",
+            CommentSide::Left => "left",
+            CommentSide::Right => "right",
         }
     }
 }
@@ -104,7 +104,7 @@ pub struct Comment {
     /// The file that it is on.
     pub path: String,
     /// The side that it is on.
-    pub side: Side,
+    pub side: CommentSide,
     /// Its first line, from 1.
     pub from_line: u64,
     /// Its last line.
@@ -339,7 +339,7 @@ pub fn collapsed(text: &str) -> String {
 }
 
 /// The pull request and 12 digits of the hash of what stands where.
-pub fn id_of(pr: &str, path: &str, side: Side, from_line: u64, to_line: u64, text: &str) -> String {
+pub fn id_of(pr: &str, path: &str, side: CommentSide, from_line: u64, to_line: u64, text: &str) -> String {
     let whole = format!("{path}\0{}\0{from_line}\0{to_line}\0{text}", side.name());
     format!("{pr}:{}", &format!("{:x}", Sha256::digest(whole))[..12])
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     compat::{Upstream, upstream},
     dataset::Dataset,
-    groups::Groups,
+    groups::PullRequests,
     matching::{Candidates, Match, Pair, Scope, ranks},
     predictions::Prediction,
 };
@@ -226,7 +226,7 @@ pub fn report(
     let generators: BTreeSet<&str> = predictions.iter().map(|prediction| prediction.generator.as_str()).collect();
     let deciders: BTreeSet<&str> = pairs.iter().flat_map(|pair| pair.meaning.keys().map(String::as_str)).collect();
     let deciders = if deciders.is_empty() { BTreeSet::from(["exact"]) } else { deciders };
-    let groups = Groups::new(dataset, settings);
+    let groups = PullRequests::new(dataset, settings);
     let (mut runs, mut matches, mut sums) = (Vec::new(), Vec::new(), BTreeMap::new());
     for generator in generators {
         let mut own: Vec<&Prediction> =

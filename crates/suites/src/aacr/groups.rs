@@ -15,7 +15,7 @@ use crate::resample::{Draws, ratio, weighted};
 type Kind<T> = (&'static str, fn(&T) -> &str);
 
 /// Pull requests, and how they are drawn.
-pub(super) struct Groups<'a> {
+pub(super) struct PullRequests<'a> {
     dataset: &'a Dataset,
     draws: Draws,
     /// The group that each pull request is drawn with.
@@ -30,7 +30,7 @@ pub(super) struct ByPr {
     found: BTreeSet<usize>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> PullRequests<'a> {
     /// The pull requests of a dataset.
     pub(super) fn new(dataset: &'a Dataset, settings: &Settings) -> Self {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -42,7 +42,7 @@ impl<'a> Groups<'a> {
         let group: Vec<usize> = group.collect();
         let n_groups = group.iter().max().map_or(0, |last| last + 1);
         let draws = Draws::new(&vec![0; n_groups], settings.resamples, settings.seed);
-        Groups { dataset, draws, group, n_groups }
+        PullRequests { dataset, draws, group, n_groups }
     }
 
     /// Counts of what became of predictions.

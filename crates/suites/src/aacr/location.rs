@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    dataset::{Comment, Side},
+    dataset::{Comment, CommentSide},
     predictions::Prediction,
 };
 
@@ -28,9 +28,9 @@ pub fn distance(a: (u64, u64), b: (u64, u64)) -> u64 {
 /// All pairs that are at most `gap` lines apart, those of a prediction together. A prediction without lines has none. With
 /// `either_side` the side plays no part, as for lines that both files have.
 pub fn near(predictions: &[Prediction], comments: &[Comment], gap: u64, either_side: bool) -> Vec<Near> {
-    type Key<'a> = (&'a str, &'a str, Option<Side>);
+    type Key<'a> = (&'a str, &'a str, Option<CommentSide>);
     let mut by_file: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
-    let side = |side: Side| (!either_side).then_some(side);
+    let side = |side: CommentSide| (!either_side).then_some(side);
     for (i, comment) in comments.iter().enumerate() {
         by_file.entry((&comment.pr, &comment.path, side(comment.side))).or_default().push(i);
     }

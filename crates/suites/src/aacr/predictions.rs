@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::{Deserialize, Serialize};
 use veridiff_text::choice::did_you_mean;
 
-use super::dataset::{Dataset, Side, clean_path, files_of, id_of, is_false};
+use super::dataset::{CommentSide, Dataset, clean_path, files_of, id_of, is_false};
 use crate::{SuiteError, lines};
 
 /// The longest note that is kept, in bytes; what is longer is cut.
@@ -21,7 +21,7 @@ pub struct Prediction {
     /// The file that it is on.
     pub path: String,
     /// The side that it is on.
-    pub side: Side,
+    pub side: CommentSide,
     /// Its first and last line, from 1; without them it lies nowhere and matches nothing.
     pub lines: Option<(u64, u64)>,
     /// What it says.
@@ -147,9 +147,9 @@ fn prediction(raw: Raw, pr: &str, generator: &str, faults: &mut Faults) -> Optio
         text.truncate(end);
         faults.cut += 1;
     }
-    let side = raw.side.as_deref().and_then(Side::of);
+    let side = raw.side.as_deref().and_then(CommentSide::of);
     faults.no_side += usize::from(side.is_none());
-    let side = side.unwrap_or(Side::Right);
+    let side = side.unwrap_or(CommentSide::Right);
     let path = clean_path(raw.path.as_deref().unwrap_or_default());
     faults.bad_path += usize::from(path.is_err());
     let to = raw.to_line.or(raw.line).or(raw.from_line);
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(faults, want);
         assert_eq!(faults.notes().len(), 6);
         let of = |text: &str| found.iter().find(|p| p.text == text).unwrap();
-        assert_eq!((of("x").lines, &*of("x").path, of("x").side), (Some((4, 9)), "a.c", Side::Right));
+        assert_eq!((of("x").lines, &*of("x").path, of("x").side), (Some((4, 9)), "a.c", CommentSide::Right));
         assert_eq!((of("y").lines, of("z").lines, of("w").lines), (Some((3, 3)), None, None));
         assert!(found.iter().all(|p| p.generator == "bot"));
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use veridiff_git::Repository;
 
 use super::{
-    changes::{Anchor, Change, Hunk, Place, Preparation, change_of, place},
+    changes::{Anchor, Hunk, ParsedChange, Place, Preparation, change_of, place},
     dataset::{Comment, Dataset, PullRequest},
 };
 use crate::{SuiteError, ask::side_by_side};
@@ -53,7 +53,7 @@ pub fn prepare(dataset: &Dataset, repos: &Path, titles: &Titles, settings: &Sett
             Err(reason) => {
                 let preparation =
                     Preparation { status: "unavailable".into(), reason: Some(reason), ..Preparation::default() };
-                (preparation, Change::default())
+                (preparation, ParsedChange::default())
             }
         };
         (pr.clone(), preparation, change)
@@ -115,7 +115,7 @@ fn titled(repository: &Repository, pr: &PullRequest, preparation: &mut Preparati
 fn sample(
     pr: &PullRequest,
     preparation: &Preparation,
-    change: &Change,
+    change: &ParsedChange,
     comment: &Comment,
     place: &Place,
 ) -> Option<Value> {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::dataset::{CATEGORIES, CONTEXTS, Comment, Normalised, PullRequest, Side, clean_path, id_of};
+use super::dataset::{CATEGORIES, CONTEXTS, Comment, CommentSide, Normalised, PullRequest, clean_path, id_of};
 
 /// A pull request as the benchmark writes it.
 #[derive(Deserialize)]
@@ -69,7 +69,8 @@ impl RawComment {
 
     /// One of anybody, whose kinds are free.
     pub(super) fn of_anybody(self, pr: &str, valid: bool, normalised: &mut Normalised) -> Result<Comment, String> {
-        let side = Side::of(&self.side).ok_or_else(|| format!("unknown side `{}`; one of left, right", self.side))?;
+        let side =
+            CommentSide::of(&self.side).ok_or_else(|| format!("unknown side `{}`; one of left, right", self.side))?;
         if self.from_line == 0 || self.to_line == 0 {
             return Err("lines are counted from 1".to_owned());
         }

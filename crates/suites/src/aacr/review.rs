@@ -8,7 +8,7 @@ use veridiff_judge::{
 
 use super::{
     changes::Hunk,
-    dataset::{PullRequest, Side},
+    dataset::{CommentSide, PullRequest},
     predictions::{Prediction, tag},
 };
 use crate::ask::{Prompts, ask};
@@ -33,7 +33,7 @@ pub struct Note {
     /// The lines that it quotes.
     pub snippet: String,
     /// The side that it says; the right one where it says none.
-    pub side: Side,
+    pub side: CommentSide,
     /// What it says.
     pub text: String,
 }
@@ -60,7 +60,7 @@ pub fn notes(answer: &str) -> Result<Vec<Note>, String> {
         let part = &rest[..cut];
         if let Some(text) = tag(part, "note").filter(|text| !text.is_empty()) {
             let snippet = between(part, "diff");
-            let side = tag(part, "side").and_then(Side::of).unwrap_or(Side::Right);
+            let side = tag(part, "side").and_then(CommentSide::of).unwrap_or(CommentSide::Right);
             found.push(Note { snippet, side, text: text.to_owned() });
         }
         let Some(close) = rest[cut..].find('>') else { break };
@@ -82,9 +82,9 @@ fn between(text: &str, name: &str) -> String {
 }
 
 /// The lines of a hunk that a comment quotes, by the numbers of its side. The numbers come from the hunk's header: a model never counts.
-pub fn locate(hunk: &Hunk, side: Side, snippet: &str) -> Option<((u64, u64), Located)> {
-    let other = if side == Side::Left { '+' } else { '-' };
-    let start = if side == Side::Left { hunk.old_start } else { hunk.new_start };
+pub fn locate(hunk: &Hunk, side: CommentSide, snippet: &str) -> Option<((u64, u64), Located)> {
+    let other = if side == CommentSide::Left { '+' } else { '-' };
+    let start = if side == CommentSide::Left { hunk.old_start } else { hunk.new_start };
     let code: Vec<&str> =
         hunk.text.lines().skip(1).filter(|line| !line.starts_with([other, '\\'])).map(unmarked).collect();
     let whole = hunk.lines(side);
@@ -293,24 +293,24 @@ mod tests {
 
     #[test]
     fn comments_stand_where_their_lines_are() {
-        let right = |snippet: &str| locate(&hunk(), Side::Right, snippet).unwrap();
+        let right = |snippet: &str| locate(&hunk(), CommentSide::Right, snippet).unwrap();
         assert_eq!(right("+    c = open(p)"), ((12, 12), Located::Exact));
         assert_eq!(right("    b = 3\n    c = open(p)"), ((11, 12), Located::Exact));
         assert_eq!(right("c=open(p)"), ((12, 12), Located::Whitespace));
         assert_eq!(right("+ b = 3\n+ c = open(p)\n+ zzz"), ((11, 12), Located::Partial));
         assert_eq!(right("something else"), ((10, 14), Located::Hunk));
         assert_eq!(right(""), ((10, 14), Located::Hunk));
-        let left = |snippet: &str| locate(&hunk(), Side::Left, snippet).unwrap();
+        let left = |snippet: &str| locate(&hunk(), CommentSide::Left, snippet).unwrap();
         assert_eq!(left("-    b = 2"), ((21, 21), Located::Exact));
         assert_eq!(left("     d = 4"), ((22, 22), Located::Exact));
         let added = Hunk { old_len: 0, ..hunk() };
-        assert_eq!(locate(&added, Side::Left, "zzz"), None);
+        assert_eq!(locate(&added, CommentSide::Left, "zzz"), None);
     }
 
     #[test]
     fn answers_are_comments_or_an_end_or_an_error() {
         let one = "<diff>\n+    c = open(p)\n</diff>\n<side>RIGHT</side>\n<note>\nClose it.\n</note>\n<notesplit />";
-        let note = Note { snippet: "+    c = open(p)".into(), side: Side::Right, text: "Close it.".into() };
+        let note = Note { snippet: "+    c = open(p)".into(), side: CommentSide::Right, text: "Close it.".into() };
         for answer in [
             one.to_owned(),
             format!("{one}\n<end />"),
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(notes("<end />").unwrap(), []);
         assert_eq!(notes(&format!("{one}{one}<end />")).unwrap().len(), 2);
         let old = notes("<diff>-b</diff><side>left</side><note>n</note>").unwrap();
-        assert_eq!((old[0].side, &*old[0].snippet), (Side::Left, "-b"));
+        assert_eq!((old[0].side, &*old[0].snippet), (CommentSide::Left, "-b"));
         for bad in ["", "It looks good.", "<think>hmm <end />", "<note>never closed", "<note></note>"] {
             assert!(notes(bad).is_err(), "{bad}");
         }

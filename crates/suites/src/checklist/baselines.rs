@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Checklist, ItemVerdict, JudgedItem, Metric, NO_COMMENT, Review, Status, Verdict};
+use super::{Checklist, ItemVerdict, JudgedItem, Metric, NO_COMMENT, Review, ReviewVerdict, Status};
 
 /// Says that nothing is wrong, always.
 pub const SILENT: &str = "(silent)";
@@ -52,7 +52,13 @@ pub fn reviews(lists: &[Checklist], written: &BTreeMap<&str, &str>) -> Vec<Revie
 }
 
 /// What any judge says of the silent one: nobody has to be asked.
-pub fn verdict_of_silence(metric: Metric, repeat: u32, list: &Checklist, review: &Review, judge: &str) -> Verdict {
+pub fn verdict_of_silence(
+    metric: Metric,
+    repeat: u32,
+    list: &Checklist,
+    review: &Review,
+    judge: &str,
+) -> ReviewVerdict {
     let absent = |n| JudgedItem { n, verdict: ItemVerdict::Absent, p: None, quote: None, quote_ok: false };
     let count = match metric {
         Metric::Paper => Some(u64::from(list.clean)),
@@ -63,7 +69,7 @@ pub fn verdict_of_silence(metric: Metric, repeat: u32, list: &Checklist, review:
         Metric::Items => list.items.iter().map(|item| absent(item.n)).collect(),
         _ => Vec::new(),
     };
-    Verdict {
+    ReviewVerdict {
         id: review.id.clone(),
         case: review.case.clone(),
         generator: review.generator.clone(),

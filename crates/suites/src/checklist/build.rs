@@ -9,7 +9,7 @@ use veridiff_judge::{
 use veridiff_text::{grounding::Words, named};
 
 use super::{
-    Case, Checklist, Item, ItemLine,
+    Checklist, Item, ItemLine, ReviewCase,
     passages::{is_no_comment, without_fence},
     replies,
 };
@@ -91,7 +91,13 @@ pub struct Made {
 ///
 /// # Errors
 /// What is missing or could not be answered, in words.
-pub fn build(asker: &Asker<'_>, case: &Case, mode: Mode, deleak: bool, drop_ungrounded: bool) -> Result<Made, String> {
+pub fn build(
+    asker: &Asker<'_>,
+    case: &ReviewCase,
+    mode: Mode,
+    deleak: bool,
+    drop_ungrounded: bool,
+) -> Result<Made, String> {
     let extra = |key: &str| case.extra.get(key).and_then(|value| value.as_str());
     let (raws, review) = match mode {
         Mode::Compare => {
@@ -162,7 +168,7 @@ fn direct(reply: &str) -> Result<Vec<Raw>, String> {
 }
 
 /// A point with its line, if that is one, and whether anything that it names stands in the code.
-fn item(case: &Case, raw: Raw) -> Item {
+fn item(case: &ReviewCase, raw: Raw) -> Item {
     let words = Words::of_text(&raw.text);
     let sources = [case.diff.as_str(), &case.before, &case.after];
     let mut names = words.words.iter().filter(|word| word.kind.is_name()).map(|word| &raw.text[word.span.clone()]);
@@ -171,7 +177,7 @@ fn item(case: &Case, raw: Raw) -> Item {
     Item { n: 0, text: raw.text, kind: raw.kind, weight: 1.0, grounded: Some(is_named || line.is_some()), line }
 }
 
-fn exact_line(case: &Case, line: &str) -> Option<ItemLine> {
+fn exact_line(case: &ReviewCase, line: &str) -> Option<ItemLine> {
     let wanted = line.trim();
     let find = |side: &str, text: &str| {
         let number = text.lines().position(|known| known.trim() == wanted)? + 1;

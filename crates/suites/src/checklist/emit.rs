@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use veridiff_text::named;
 
 use super::{
-    Case,
+    ReviewCase,
     judged::JudgedReview,
     passages::n_words,
     reward::{Reward, RewardSpec, reward},
@@ -66,7 +66,7 @@ pub struct Told {
 pub fn rows(
     form: Form,
     judged: &[JudgedReview<'_>],
-    cases: &BTreeMap<&str, &Case>,
+    cases: &BTreeMap<&str, &ReviewCase>,
     prompts: &Prompts,
     settings: &EmitSettings,
 ) -> (Vec<Value>, Told) {
@@ -153,8 +153,8 @@ fn checklist(list: &super::Checklist) -> String {
 }
 
 /// What somebody is asked who reviews a case.
-pub fn prompt_of(case: &str, cases: &BTreeMap<&str, &Case>, prompts: &Prompts) -> String {
-    let nothing = Case::default();
+pub fn prompt_of(case: &str, cases: &BTreeMap<&str, &ReviewCase>, prompts: &Prompts) -> String {
+    let nothing = ReviewCase::default();
     let case = cases.get(case).copied().unwrap_or(&nothing);
     let after = if case.after.is_empty() { &case.diff } else { &case.after };
     let description = case.description.as_deref().unwrap_or_default();

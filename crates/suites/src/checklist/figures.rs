@@ -7,7 +7,7 @@ use veridiff_core::families::reference::bleu::Bleu;
 use veridiff_detector::proportion_interval;
 
 use super::{
-    Case, Checklist, Metric, NO_COMMENT, Review, Verdict,
+    Checklist, Metric, NO_COMMENT, Review, ReviewCase, ReviewVerdict,
     judged::JudgedReview,
     likeness::{Unigrams, rouge_l},
     measure::{COMPARED, Measure, Row, mean},
@@ -46,9 +46,9 @@ pub struct Study<'a> {
     /// What was written, of the baselines too.
     pub reviews: &'a [Review],
     /// What is known of the cases.
-    pub cases: &'a [Case],
+    pub cases: &'a [ReviewCase],
     /// What one judge said.
-    pub verdicts: &'a [Verdict],
+    pub verdicts: &'a [ReviewVerdict],
 }
 
 /// The figures of one generator. Shares are 0 to 1.
@@ -158,7 +158,7 @@ pub struct Report {
 /// Reviews with their verdicts in one repeat, in the order of the reviews.
 pub fn judged<'a>(study: &Study<'a>, repeat: u32) -> Result<Vec<JudgedReview<'a>>, SuiteError> {
     let lists: BTreeMap<&str, &Checklist> = study.lists.iter().map(|list| (list.case.as_str(), list)).collect();
-    let cases: BTreeMap<&str, &Case> = study.cases.iter().map(|case| (case.id.as_str(), case)).collect();
+    let cases: BTreeMap<&str, &ReviewCase> = study.cases.iter().map(|case| (case.id.as_str(), case)).collect();
     let mut all = Vec::new();
     let mut places = BTreeMap::new();
     for review in study.reviews {
@@ -260,7 +260,7 @@ pub fn report(study: &Study<'_>, settings: &Settings) -> Result<Report, SuiteErr
 }
 
 /// The judge of all verdicts.
-fn one_judge(verdicts: &[Verdict]) -> Result<String, SuiteError> {
+fn one_judge(verdicts: &[ReviewVerdict]) -> Result<String, SuiteError> {
     let judges: BTreeSet<&str> = verdicts.iter().map(|verdict| verdict.judge.as_str()).collect();
     if judges.len() > 1 {
         let why = format!(
@@ -302,7 +302,7 @@ fn share(reviews: &[&JudgedReview<'_>], is: impl Fn(&JudgedReview<'_>) -> bool) 
     Estimate::with(ratio(hits as f64, reviews.len() as f64), proportion_interval(hits, reviews.len()))
 }
 
-fn likeness(figures: &mut Figures, reviews: &[&JudgedReview<'_>], cases: &[Case]) {
+fn likeness(figures: &mut Figures, reviews: &[&JudgedReview<'_>], cases: &[ReviewCase]) {
     let references: BTreeMap<&str, &str> =
         cases.iter().filter_map(|case| Some((case.id.as_str(), case.review.as_deref()?))).collect();
     let pairs: Vec<(bool, &str, &str)> = reviews

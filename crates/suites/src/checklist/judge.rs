@@ -9,7 +9,7 @@ use veridiff_judge::{
 };
 
 use super::{
-    Case, Checklist, ItemVerdict, JudgedItem, JudgedPassage, Metric, Review, Status, Verdict,
+    Checklist, ItemVerdict, JudgedItem, JudgedPassage, Metric, Review, ReviewCase, ReviewVerdict, Status,
     passages::{is_no_comment, passages},
     quotes, replies,
 };
@@ -69,9 +69,9 @@ impl Judge<'_> {
         repeat: u32,
         list: &Checklist,
         review: &Review,
-        case: Option<&Case>,
-    ) -> Verdict {
-        let mut row = Verdict {
+        case: Option<&ReviewCase>,
+    ) -> ReviewVerdict {
+        let mut row = ReviewVerdict {
             id: review.id.clone(),
             case: review.case.clone(),
             generator: review.generator.clone(),
@@ -136,7 +136,7 @@ impl Judge<'_> {
         self.ask(Metric::Paper, repeat, &data, said, |reply| replies::count(reply, list.clean))
     }
 
-    fn rating(&self, repeat: u32, review: &Review, case: Option<&Case>, said: &mut Said) -> Result<u64, String> {
+    fn rating(&self, repeat: u32, review: &Review, case: Option<&ReviewCase>, said: &mut Said) -> Result<u64, String> {
         let case = case.ok_or("the case is not in the file of cases")?;
         let data = [("diff", case.diff.as_str()), ("review", review.text.as_str())];
         let read = |reply: &str| match replies::count(reply, false)? {
@@ -183,7 +183,7 @@ impl Judge<'_> {
         &self,
         repeat: u32,
         review: &Review,
-        case: Option<&Case>,
+        case: Option<&ReviewCase>,
         said: &mut Said,
     ) -> Result<Vec<JudgedPassage>, String> {
         let spans = passages(&review.text);

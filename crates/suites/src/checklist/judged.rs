@@ -8,7 +8,8 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    Case, Checklist, ItemVerdict, JudgedItem, JudgedPassage, Metric, PassageVerdict, Review, Status, Verdict,
+    Checklist, ItemVerdict, JudgedItem, JudgedPassage, Metric, PassageVerdict, Review, ReviewCase, ReviewVerdict,
+    Status,
     passages::{is_empty_list, is_no_comment, leaks},
 };
 
@@ -53,7 +54,7 @@ impl Claims {
 
 impl<'a> JudgedReview<'a> {
     /// Of which nothing was asked yet.
-    pub fn new(list: &'a Checklist, review: &'a Review, case: Option<&'a Case>) -> Self {
+    pub fn new(list: &'a Checklist, review: &'a Review, case: Option<&'a ReviewCase>) -> Self {
         let shown = case.map_or(Vec::new(), |case| {
             vec![case.diff.as_str(), &case.before, &case.after, case.description.as_deref().unwrap_or_default()]
         });
@@ -70,7 +71,7 @@ impl<'a> JudgedReview<'a> {
     }
 
     /// Takes a verdict in.
-    pub fn add(&mut self, verdict: &'a Verdict) {
+    pub fn add(&mut self, verdict: &'a ReviewVerdict) {
         if verdict.status == Status::Error {
             self.failed.insert(verdict.metric);
             return;

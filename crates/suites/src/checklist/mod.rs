@@ -150,7 +150,7 @@ pub struct Review {
 
 /// What is known of a case beside its checklist.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Case {
+pub struct ReviewCase {
     /// What it is called.
     pub id: String,
     /// The change under review.
@@ -279,7 +279,7 @@ veridiff_text::named!(Metric, "metric", "paper" => Paper, "items" => Items, "cla
 
 /// One question about one review, answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ReviewVerdict {
     /// The review.
     pub id: String,
     /// Its case.

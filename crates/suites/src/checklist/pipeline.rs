@@ -10,7 +10,7 @@ use veridiff_judge::backend::Finish;
 use veridiff_text::named;
 
 use super::{
-    Case,
+    ReviewCase,
     build::{Asker, Made, Mode, build},
     passages::without_fence,
 };
@@ -77,9 +77,9 @@ impl Default for Settings {
 
 /// What became of a pull request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct PullOutcome {
     /// The case, as far as it was made.
-    pub case: Option<Case>,
+    pub case: Option<ReviewCase>,
     /// Its checklist.
     pub made: Option<Made>,
     /// The step at which it was left out or failed, and why.
@@ -89,17 +89,17 @@ pub struct Outcome {
 }
 
 /// One pull request by all steps.
-pub fn run_one(asker: &Asker<'_>, merged: &Merged, settings: &Settings) -> Outcome {
-    let mut outcome = Outcome { case: None, made: None, dropped: None, failed: false };
+pub fn run_one(asker: &Asker<'_>, merged: &Merged, settings: &Settings) -> PullOutcome {
+    let mut outcome = PullOutcome { case: None, made: None, dropped: None, failed: false };
     if let Err(reason) = usable(merged, settings) {
         outcome.dropped = Some((Step::Filter, reason.to_owned()));
         return outcome;
     }
-    let mut case = Case {
+    let mut case = ReviewCase {
         id: merged.id.clone(),
         before: merged.before.clone(),
         description: Some(merged.description.clone()),
-        ..Case::default()
+        ..ReviewCase::default()
     };
     let pairs = [("merged", &merged.merged), ("language", &merged.language), ("path", &merged.path)];
     case.extra = pairs.into_iter().map(|(key, value)| (key.to_owned(), value.as_str().into())).collect();
@@ -126,7 +126,12 @@ fn usable(merged: &Merged, settings: &Settings) -> Result<(), &'static str> {
 
 type Stopped = (Step, String, bool);
 
-fn make(asker: &Asker<'_>, merged: &Merged, settings: &Settings, case: &mut Case) -> Result<Option<Made>, Stopped> {
+fn make(
+    asker: &Asker<'_>,
+    merged: &Merged,
+    settings: &Settings,
+    case: &mut ReviewCase,
+) -> Result<Option<Made>, Stopped> {
     let failed = |step| move |why: String| (step, why, true);
     if settings.until == Step::Filter {
         return Ok(None);
