@@ -15,7 +15,6 @@ const WIDTH: usize = 120;
 /// Set to anything, has the test below write the page in place of comparing it.
 const BLESS: &str = "VERIDIFF_BLESS";
 
-/// The page.
 fn page() -> String {
     let mut program = command();
     program.build();

@@ -473,7 +473,6 @@ fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Wor
 /// Which features a detector needs, of which scorers.
 #[derive(Debug)]
 struct Needs {
-    /// All of them.
     features: FeatureSet,
     /// Those of each scorer, in the order in which the detector first names it. With one scorer, all features.
     of_scorers: Vec<(String, FeatureSet)>,

@@ -19,7 +19,6 @@ pub struct Read<'a> {
     pub is_false: bool,
 }
 
-/// Folds.
 const FOLDS: u64 = 5;
 
 /// Rounds over the training rows.

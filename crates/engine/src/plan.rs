@@ -94,9 +94,7 @@ struct Numbers {
     is_tied: bool,
     qk_norm: bool,
     is_decoder_only: bool,
-    /// Of all blocks.
     n_block_parameters: usize,
-    /// Of the largest block.
     n_largest_block: usize,
 }
 

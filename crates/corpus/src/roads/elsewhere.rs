@@ -38,9 +38,7 @@ impl Road for Elsewhere {
 /// A statement of a project.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said<'a> {
-    /// The project.
     pub(crate) project: &'a str,
-    /// The commit.
     pub(crate) case: &'a CommitCase,
     /// The statement's place there.
     pub(crate) index: usize,

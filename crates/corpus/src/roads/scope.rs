@@ -13,7 +13,6 @@ pub struct Scope;
 
 /// A component in a label.
 pub(super) struct Label<'a> {
-    /// Its name.
     pub(super) name: &'a str,
     /// Its byte in the text.
     start: usize,

@@ -46,7 +46,6 @@ impl Cholesky {
         b
     }
 
-    /// The inverse of A.
     pub(crate) fn inverse(&self) -> Array2<f64> {
         let n = self.lower.nrows();
         let mut inverse = Array2::zeros((n, n));

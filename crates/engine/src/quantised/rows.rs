@@ -110,7 +110,6 @@ impl Rows {
         Ok(())
     }
 
-    /// N.
     pub(super) fn n_rows(&self) -> usize {
         self.parts.iter().map(|part| part.n_rows).sum()
     }

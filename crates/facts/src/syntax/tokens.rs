@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::language::Language;
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TokenKind {
     /// A name or a keyword.

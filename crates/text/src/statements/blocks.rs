@@ -10,7 +10,6 @@ use super::{
 /// Most markers and tags that are taken off one line.
 const MOST_MARKERS: usize = 16;
 
-/// What a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     /// A paragraph, or one list item without its marker.

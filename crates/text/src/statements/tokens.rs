@@ -5,7 +5,6 @@ mod run;
 
 use std::ops::Range;
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A word of prose.
