@@ -5,7 +5,7 @@
     python benches/sandbox.py --veridiff target/release/veridiff --data HumanEvalPlus.jsonl.gz --json sandbox.json
 
 An escape is a program that answers right if its attempt succeeded, and wrong if it was refused: a pass is an escape. A forgery is a wrong
-program that tries to pass. Each attempt must succeed when run plainly, or it counts for nobody. The peers run in turns, `--rounds` times; the
+program that tries to pass; a daemon is an escape if it outlives its run. Each attempt must succeed when run plainly, or it counts for nobody. The peers run in turns, `--rounds` times; the
 best round of each is told, with all of them in the JSON. Run it on a machine with nothing else to do.
 """
 
@@ -32,24 +32,29 @@ def f(n):
 """
 
 ESCAPES = {
-    "read a file": "def attempt():\n    open({canary!r}).close()\n",
+    "read a file": "def attempt():\n    import io\n    io.open({canary!r}).close()\n",
     "write a file": "def attempt():\n    import io\n    io.open({canary!r} + '.new', 'w').close()\n",
     "the environment": "def attempt():\n    import os\n    assert os.environ['VERIDIFF_SECRET'] == 'x'\n",
     "TCP to loopback": "def attempt():\n    import socket\n    socket.create_connection(('127.0.0.1', {port}), 2).close()\n",
+    # all of them live at one time, until the last pipe is closed
     "64 forks": (
-        "def attempt():\n    import _posixsubprocess, sys, posix\n    pids = []\n    for _ in range(64):\n"
-        "        pid = posix.fork()\n        if pid == 0:\n            import time\n            time.sleep(1)\n            posix._exit(0)\n"
-        "        pids.append(pid)\n    for pid in pids:\n        posix.waitpid(pid, 0)\n"
+        "def attempt():\n    import posix\n    pids, (r, w) = [], posix.pipe()\n    for _ in range(64):\n        pid = posix.fork()\n"
+        "        if pid == 0:\n            posix.close(w)\n            posix.read(r, 1)\n            posix._exit(0)\n"
+        "        pids.append(pid)\n    posix.close(w)\n    for pid in pids:\n        posix.waitpid(pid, 0)\n"
     ),
+    # whether it outlived its run is seen by its file, see LEAVES
     "a daemon": (
-        "def attempt():\n    import posix, time\n    r, w = posix.pipe()\n    if posix.fork() == 0:\n        posix.setsid()\n"
-        "        if posix.fork() == 0:\n            posix.write(w, b'x')\n            time.sleep(3)\n            open({canary!r} + '.daemon', 'w').close()\n        posix._exit(0)\n"
-        "    posix.read(r, 1)\n"
+        "def attempt():\n    import posix, time, io\n    r, w = posix.pipe()\n    if posix.fork() == 0:\n        posix.setsid()\n"
+        "        if posix.fork() == 0:\n            posix.write(w, b'x')\n            time.sleep(2)\n"
+        "            io.open({canary!r} + '.daemon', 'w').close()\n        posix._exit(0)\n    posix.read(r, 1)\n"
     ),
     "a signal to the parent": "def attempt():\n    import posix\n    assert posix.getppid() > 1\n    posix.kill({parent}, 0)\n",
     "a shell": "def attempt():\n    import posix\n    pid = posix.posix_spawn('/bin/sh', ['/bin/sh', '-c', 'exit 0'], {{}})\n    assert posix.waitpid(pid, 0)[1] == 0\n",
     "a map of 8 GiB": "def attempt():\n    import mmap\n    mmap.mmap(-1, 8 << 30).close()\n",
 }
+
+# attempts whose success is a file, some seconds after the run; that a process was started within is no escape
+LEAVES = {"a daemon": ".daemon"}
 
 FORGERIES = {
     "leaves with status 0": "import os\ndef f(n):\n    os._exit(0)\n",
@@ -169,9 +174,19 @@ def main():
             proved.append(name)
         else:
             print(f"not proved here: {name} does not succeed when run plainly either")
+
+    def escapes_from(run, name):
+        left = pathlib.Path(str(canary) + LEAVES.get(name, ".none"))
+        left.unlink(missing_ok=True)
+        passed = run([escapes[name]], 1)[0]
+        if name not in LEAVES:
+            return passed
+        time.sleep(4)
+        return left.exists()
+
     report = {"proved": proved, "peers": {}}
     for peer, run in peers.items():
-        escaped = [name for name in proved if run([escapes[name]], 1)[0]]
+        escaped = [name for name in proved if escapes_from(run, name)]
         forged = [name for name, program in forgeries.items() if run([program], 1)[0]]
         report["peers"][peer] = {"escaped": escaped, "forged": forged}
         print(f"{peer}: refuses {len(proved) - len(escaped)} of {len(proved)} escapes (not {escaped}), passes {len(forged)} of {len(forgeries)} forgeries {forged}")
