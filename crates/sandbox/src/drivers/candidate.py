@@ -1,5 +1,34 @@
 # The program under test, alone in its sandbox: it is loaded, and called as often as it is asked. Whatever it does to this file's code
 # it can only answer with values, as it could by returning them.
+from _collections import defaultdict
+
+# what yields values one by one; those that a program makes itself are objects of its own
+YIELDS = tuple(map(type, ((lambda: (yield))(), map(abs, ()), filter(None, ()), zip(), enumerate(()), reversed([]), iter([]), iter(()), iter({}))))
+MAX_YIELDED = 10000
+
+
+def answer_of(value, args, kwargs):
+    """What a call gave. What it yields is told as a list, since nobody on the other side can ask for one value more."""
+    if type(value) is defaultdict:
+        return ("value", dict(value), args, kwargs)
+    if type(value) not in YIELDS:
+        return ("value", value, args, kwargs)
+    items = []
+    try:
+        for item in value:
+            items.append(item)
+            if len(items) > MAX_YIELDED:
+                return ("value", value, args, kwargs)
+    except BaseException as error:
+        return raised(error)
+    return ("items", items, args, kwargs)
+
+
+def raised(error):
+    name, text = problem(error)
+    return ("raise", name, text, [base.__name__ for base in type(error).__mro__])
+
+
 def main():
     _, source, entry_point, seed = receive()
     names = module("program", source, seed)
@@ -17,11 +46,9 @@ def main():
         try:
             value = names[entry_point](*args, **kwargs)
         except BaseException as error:
-            name, text = problem(error)
-            bases = [base.__name__ for base in type(error).__mro__]
-            answer = ("raise", name, text, bases)
+            answer = raised(error)
         else:
-            answer = ("value", value, args, kwargs)
+            answer = answer_of(value, args, kwargs)
         try:
             send(answer)
         except Odd as odd:

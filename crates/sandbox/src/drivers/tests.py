@@ -33,10 +33,10 @@ def main():
             state["end"] = ("shared", str(odd))
             raise Dead from None
         answer = receive()
-        if answer[0] == "value":
+        if answer[0] in ("value", "items"):
             for old, new in zip(args, answer[2]):
                 restore(old, new)
-            return answer[1]
+            return iter(answer[1]) if answer[0] == "items" else answer[1]
         if answer[0] == "raise":
             kind = None
             for name in answer[3]:

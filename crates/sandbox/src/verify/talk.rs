@@ -61,13 +61,13 @@ impl Talk {
                     vec![Reply::Send(0, word.encode())]
                 }
             }
-            "value" | "raise" if self.is_waiting => {
+            "value" | "items" | "raise" if self.is_waiting => {
                 self.is_waiting = false;
                 if self.has_tests {
                     return vec![Reply::Send(1, message.to_vec())];
                 }
                 self.gave.push(match words.get(1) {
-                    Some(value) if text(0) == "value" => Gave::Value(value.clone()),
+                    Some(value) if text(0) != "raise" => Gave::Value(value.clone()),
                     _ => Gave::Raised(text(1)),
                 });
                 self.next_call()
