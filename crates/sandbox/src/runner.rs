@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
+    io::{self, Read as _},
     os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
     process::Command,
@@ -83,9 +84,7 @@ impl Runner {
             language,
             compiler: None,
             version: String::new(),
-            hash: fs::read(&program)
-                .map(|bytes| format!("{:x}", Sha256::digest(bytes)))
-                .map_err(|error| missing(format!("{}: {error}", program.display())))?,
+            hash: hash(&program).map_err(|error| missing(format!("{}: {error}", program.display())))?,
             view: View::default(),
             limits: Limits::default(),
             program: program.clone(),
@@ -157,6 +156,18 @@ impl Runner {
     }
 }
 
+/// The hash of a file, read piece by piece: an interpreter may be larger than all else that we have in memory.
+fn hash(file: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut fs::File::open(file)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+fn is_elf(file: &Path) -> bool {
+    let mut first = [0; 4];
+    fs::File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *b"\x7fELF"
+}
+
 /// Python says its version and the folders that its own library is in.
 const PYTHON_SAYS: &str =
     "import sys; print(sys.version.replace('\\n', ' ')); [print(p) for p in sys.path if not p.endswith('.zip')]";
@@ -171,7 +182,7 @@ fn find_readable(names: &[&str]) -> Result<PathBuf, String> {
         for file in folders.iter().map(|folder| folder.join(name)) {
             let Ok(file) = fs::canonicalize(file) else { continue };
             // what pyenv and its like put there are scripts that look for the real one
-            if !fs::read(&file).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")) {
+            if !is_elf(&file) {
                 continue;
             }
             if nix::unistd::Uid::effective().is_root() && !is_for_everybody(&file) {
