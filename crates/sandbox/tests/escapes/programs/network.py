@@ -10,7 +10,11 @@ def say(family, kind, address):
 
 attempt("TCP to loopback", lambda: say(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", int(GIVEN["tcp"]))))
 attempt("UDP to loopback", lambda: say(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(GIVEN["udp"]))))
+attempt("TCP over IPv6", lambda: say(socket.AF_INET6, socket.SOCK_STREAM, ("::1", int(GIVEN["tcp6"]))))
 attempt("IPv6", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close())
+# an address for documentation: nothing is sent, only a way is looked for
+attempt("a way outward", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("198.51.100.1", 9)))
+attempt("look a name up", lambda: socket.getaddrinfo("localhost", 1))
 attempt("AF_NETLINK", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW).close())
 attempt("AF_PACKET", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close())
 attempt("AF_ALG", lambda: socket.socket(38, socket.SOCK_SEQPACKET).close())

@@ -1,11 +1,11 @@
-# 6, 7, 8, 16, 21: secrets of and power over other processes, and power of its own
+# 6, 7, 8, 16, 21, 23: secrets of and power over other processes, and power of its own
 import resource, signal
-PARENT = int(GIVEN["parent"])
+PARENT, HELPER, OTHER = int(GIVEN["parent"]), int(GIVEN["helper"]), int(GIVEN["other"])
 
 
-def secret(path):
+def secret(path, what=b"PATH="):
     with open(path, "rb") as file:
-        if b"PATH=" not in file.read():
+        if what not in file.read():
             raise OSError(errno.ENOENT, "")
 
 def environment():
@@ -37,7 +37,7 @@ def forks():
 def threads():
     import _thread, time
     try:
-        for _ in range(300):
+        for _ in range(int(GIVEN["threads"])):
             _thread.start_new_thread(time.sleep, (0.5,))
     except RuntimeError:
         raise OSError(errno.EAGAIN, "") from None
@@ -51,14 +51,25 @@ def raise_limit():
         raise OSError(errno.EPERM, "") from None
 
 attempt("a secret of the environment", environment)
+attempt("a secret of its own first environment", lambda: secret("/proc/self/environ", b"SECRET="))
 attempt("the parent's environment", lambda: secret("/proc/%d/environ" % PARENT))
+attempt("the parent's folder", lambda: os.listdir("/proc/%d/cwd" % PARENT))
 attempt("an inherited descriptor", inherited)
-attempt("a signal to the parent", lambda: os.kill(PARENT, 0))
-attempt("process_vm_readv", lambda: reaches(310, PARENT, 0, 0, 0, 0, 0))
-attempt("ptrace", lambda: reaches(101, 16902, PARENT, 0, 0))
-attempt("pidfd_open", lambda: os.close(call(434, PARENT, 0)))
+
+def trace(pid):
+    call(101, 16, pid, 0, 0)
+    os.waitpid(pid, 0x40000000)
+    call(101, 17, pid, 0, 0)
+
+for name, pid in (("the parent", PARENT), ("the helper", HELPER), ("another worker", OTHER)):
+    attempt("a signal to " + name, lambda: os.kill(pid, 0))
+    attempt("process_vm_readv of " + name, lambda: reaches(310, pid, 0, 0, 0, 0, 0))
+    attempt("pidfd_open of " + name, lambda: os.close(call(434, pid, 0)))
+    # the parent has threads that must not be stopped
+    attempt("ptrace of " + name, lambda: reaches(101, 16902, pid, 0, 0) if pid == PARENT else trace(pid))
+    attempt("a limit of " + name, lambda: call(302, pid, resource.RLIMIT_NOFILE, 0, bytes(16)))
 attempt("64 forks", forks)
-attempt("300 threads", threads)
+attempt("many threads", threads)
 
 def become_root():
     try:
@@ -67,5 +78,34 @@ def become_root():
         # within there is no such user at all
         raise OSError(errno.EPERM if error.errno == errno.EINVAL else error.errno, "") from None
 
+def in_a_child(do):
+    """For what changes the process that does it."""
+    if (child := os.fork()) == 0:
+        try:
+            do()
+        except OSError as error:
+            os._exit(error.errno)
+        except BaseException:
+            os._exit(255)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        raise OSError(status, "")
+
+def take_rights():
+    # the right to administer the system, in effect and permitted
+    call(126, bytes.fromhex("2205082000000000"), (1 << 21).to_bytes(4, "little") * 2 + bytes(16))
+
+def map_users():
+    outer = os.getuid()
+    try:
+        call(272, 0x10000000)
+    except OSError:
+        pass
+    with open("/proc/self/uid_map", "w") as file:
+        file.write("0 %d 1" % outer)
+
 attempt("become root", become_root)
+attempt("take a capability", lambda: in_a_child(take_rights))
+attempt("map users", lambda: in_a_child(map_users))
 attempt("raise a limit", raise_limit)
