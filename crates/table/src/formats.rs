@@ -17,7 +17,7 @@ use arrow_array::{
     cast::AsArray,
     types::{Float32Type, Float64Type, Int64Type},
 };
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Schema};
 use parquet::{
     arrow::{
         ArrowWriter,
@@ -39,7 +39,7 @@ use super::{
 use crate::files;
 
 /// The Parquet key under which the columns' kinds stand.
-const COLUMNS_KEY: &str = "veridiff:columns";
+pub(super) const COLUMNS_KEY: &str = "veridiff:columns";
 
 /// Parquet keys that libraries write for themselves.
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
@@ -185,7 +185,7 @@ impl Table {
     }
 
     fn write_parquet(&self, out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
-        let columns = serde_json::to_string(&self.columns).map_err(|e| ParquetError::External(Box::new(e)))?;
+        let columns = self.columns_text().map_err(|e| ParquetError::External(Box::new(e)))?;
         let mut pairs: Vec<KeyValue> =
             self.metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
         pairs.push(KeyValue::new(COLUMNS_KEY.to_owned(), columns));
@@ -281,16 +281,24 @@ fn read_parquet(path: &Path, file: File) -> Result<Table, TableError> {
     let file_length = file.metadata().map_err(|e| damaged(e.into()))?.len();
     chunks_inside(found.metadata(), file_length).map_err(damaged)?;
     let pairs = found.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
-    let mut metadata: BTreeMap<String, String> =
-        pairs.into_iter().filter_map(|pair| Some((pair.key, pair.value?))).collect();
+    let metadata = pairs.into_iter().filter_map(|pair| Some((pair.key, pair.value?))).collect();
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, found).build().map_err(damaged)?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<RecordBatch>, ArrowError>>().map_err(|e| damaged(e.into()))?;
+    of_batches(path, &schema, &batches, metadata)
+}
+
+/// The table of batches of one schema; `path` is for messages. `metadata` is what stands beside them, [`COLUMNS_KEY`] in it.
+pub(super) fn of_batches(
+    path: &Path,
+    schema: &Schema,
+    batches: &[RecordBatch],
+    mut metadata: BTreeMap<String, String>,
+) -> Result<Table, TableError> {
     metadata.retain(|key, _| !FOREIGN_KEYS.contains(&key.as_str()));
     // Without our key, or where another program spoilt it, the Arrow types alone decide.
     let known: Vec<Column> =
         metadata.remove(COLUMNS_KEY).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, found).build().map_err(damaged)?;
-    let schema = reader.schema();
-    let batches = reader.collect::<Result<Vec<RecordBatch>, ArrowError>>().map_err(|e| damaged(e.into()))?;
     let n_rows = batches.iter().map(RecordBatch::num_rows).sum();
 
     no_duplicates(path, schema.fields().iter().map(|field| field.name().as_str()))?;

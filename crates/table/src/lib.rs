@@ -14,6 +14,7 @@
 //! A missing key is a null. A column stands where its key first appeared. A table never holds NaN or an infinity.
 //! Provenance is the table's [metadata](Table::metadata).
 
+mod arrow;
 mod beside;
 pub mod catalogue;
 mod cell;
