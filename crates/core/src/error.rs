@@ -85,6 +85,9 @@ pub enum Error {
         journal: PathBuf,
         source: Box<TableError>,
     },
+    /// Whoever is told of a run's progress wanted no more of it.
+    #[error("the run was stopped before its end")]
+    Stopped,
     /// A tensor operation failed: a fault of ours or of the device, not of the input.
     #[error("tensor operation failed")]
     Tensor(#[source] candle_core::Error),
@@ -129,7 +132,7 @@ impl Error {
             Error::NoAdapter { .. } => {
                 Some("name it with the model: `--model SOURCE+ADAPTER.safetensors` (docs/adapter.md)".to_owned())
             }
-            Error::NotLoaded { .. } | Error::Tensor(_) => None,
+            Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
         }
     }
 }

@@ -26,7 +26,7 @@ use super::{
     source::{ColumnSource, failed},
 };
 use crate::{
-    Result,
+    Error, Result,
     families::{catalogue::CATALOGUE, facts::FACTS, family::SCORER, grounding::GROUNDING},
     settings::Settings,
 };
@@ -114,7 +114,7 @@ impl Parts {
     /// part when it is there, with all that are known by then; if it breaks, nothing further is computed.
     ///
     /// # Errors
-    /// A source cannot be loaded or cannot compute, or `done` failed.
+    /// A source cannot be loaded or cannot compute, or `done` failed; [`Error::Stopped`] if `progress` is.
     pub fn fill(
         &mut self,
         samples: &[&Sample],
@@ -155,6 +155,9 @@ impl Parts {
                 self.parts[index][place] = Some(part);
                 stopped = done(self, &new);
                 progress.part(&new);
+                if stopped.is_ok() && progress.is_stopped() {
+                    stopped = Err(Error::Stopped);
+                }
                 if matches!(stopped, Ok(ControlFlow::Continue(()))) {
                     ControlFlow::Continue(())
                 } else {

@@ -34,6 +34,11 @@ pub trait Progress {
 
     /// Nothing is left to compute.
     fn end(&mut self) {}
+
+    /// Whether no more is wanted. It is asked after each part; the run then ends with [`Error::Stopped`], and what a journal has stays.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 impl Progress for () {}
@@ -474,6 +479,33 @@ mod tests {
         assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [2, 3], "the last source stops in the middle");
         assert_eq!((summary.n_rows, summary.n_failed), (2, 1));
         assert_eq!(summary.failures, ["row `s1`: no good"]);
+    }
+
+    /// Wants no more after so many parts.
+    struct Impatient(usize);
+
+    impl Progress for Impatient {
+        fn part(&mut self, _part: &NewPart<'_>) {
+            self.0 -= 1;
+        }
+
+        fn is_stopped(&self) -> bool {
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_keeps_what_it_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("t.jsonl");
+        let computed = |counts: [Arc<AtomicUsize>; 2]| counts.map(|count| count.load(Ordering::Relaxed));
+        let (first, counts) = run(["a", "bb", "ccc"], ["heavy", "light"]);
+        assert!(matches!(first.write(&output, Begin::New, &mut Impatient(2)), Err(Error::Stopped)));
+        assert_eq!(computed(counts), [0, 2], "the heavy source, which comes last, has not begun");
+        assert!(!output.exists());
+        let (again, counts) = run(["a", "bb", "ccc"], ["heavy", "light"]);
+        again.write(&output, Begin::Resume, &mut ()).unwrap();
+        assert_eq!(computed(counts), [3, 1]);
     }
 
     #[test]
