@@ -1,0 +1,89 @@
+"""The compiled part; what a user calls is in the package."""
+
+from typing import Any, Callable, Optional
+
+import pyarrow as pa
+
+Progress = Optional[Callable[[str, int, int], None]]
+
+__version__: str
+
+class Scorer:
+    def __new__(cls, model: str | None, place: dict[str, Any], progress: Progress) -> Scorer: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def provenance(self) -> dict[str, str]: ...
+
+class Detector:
+    @staticmethod
+    def read(path: str) -> Detector: ...
+    @staticmethod
+    def from_json(text: str) -> Detector: ...
+    @staticmethod
+    def shipped(name: str) -> Detector: ...
+    @staticmethod
+    def shipped_names() -> list[str]: ...
+    def to_json(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def features(self) -> list[str]: ...
+    @property
+    def learner(self) -> str: ...
+    @property
+    def threshold(self) -> float: ...
+    def predict(self, stream: Any) -> pa.Table: ...
+
+class Gate:
+    def __new__(
+        cls,
+        detector: Detector | None,
+        facts_only: bool,
+        select: list[str],
+        ignore: list[str],
+        tasks: list[str],
+        full: bool,
+        models: list[str],
+        reading: dict[str, Any],
+        place: dict[str, Any],
+        progress: Progress,
+    ) -> Gate: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def check(self, stream: Any, progress: Progress) -> list[tuple[str, str, str]]: ...
+    def page(self, stream: Any) -> str: ...
+
+def score(
+    stream: Any,
+    scorers: list[Scorer],
+    models: list[str],
+    features: list[str],
+    encoders: list[str],
+    classifiers: list[str],
+    batch: int,
+    reading: dict[str, Any],
+    place: dict[str, Any],
+    keep_bad: bool,
+    distinct: bool,
+    output: str | None,
+    begin: str,
+    progress: Progress,
+) -> tuple[pa.Table | None, str]: ...
+def fit(stream: Any, figures: dict[str, Any], calibration: str, verdicts: str) -> tuple[Detector, str, str]: ...
+def evaluate(
+    stream: Any, detector: Detector | None, figures: dict[str, Any], by: list[str]
+) -> tuple[str, str, str]: ...
+def explain(
+    scorer: Scorer,
+    diff: str,
+    text: str,
+    task_name: str,
+    id: str,
+    features: list[str],
+    reading: dict[str, Any],
+    detector: Detector | None,
+    progress: Progress,
+) -> tuple[str, str]: ...
+def ground(stream: Any, features: list[str], progress: Progress) -> pa.Table: ...
+def features() -> list[tuple[str, str, str, str, bool]]: ...

@@ -1,0 +1,55 @@
+//! `explain`: one change and one text, token by token.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use veridiff_core::settings::Settings;
+use veridiff_report::explain::{Explanation, html_page};
+use veridiff_text::sample::Sample;
+
+use crate::{
+    detector::Detector,
+    error::Fault,
+    options::{Reading, feature_set, task},
+    scorer::Scorer,
+    work::beside,
+};
+
+/// Has a model read a change and a text: JSON as `explain --json` prints it, and a page for a browser.
+#[pyfunction]
+#[pyo3(signature = (scorer, diff, text, task_name, id, features, reading, detector, progress))]
+#[allow(clippy::too_many_arguments, reason = "the package gives all of them, by place")]
+pub fn explain(
+    py: Python<'_>,
+    scorer: &Scorer,
+    diff: String,
+    text: String,
+    task_name: &str,
+    id: String,
+    features: Vec<String>,
+    reading: Reading,
+    detector: Option<Py<Detector>>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
+    let (model, max_memory) = (Arc::clone(&scorer.model), scorer.place.max_memory()?);
+    let mut sample = Sample { task: task(task_name)?, ..Sample::new(&id, &diff, &text) };
+    let detector = detector.map(|detector| Arc::clone(&detector.get().detector));
+    beside(py, progress.as_ref(), move |teller| {
+        if text.trim().is_empty() {
+            return Err(Fault::new("there is no text to explain", "give what was written about the change"));
+        }
+        for told in veridiff_text::sample::settle_changes([&mut sample]) {
+            tracing::warn!("{told}");
+        }
+        teller.far("reading the text", 0, 0);
+        let settings = Settings { features: feature_set(&features)?, max_memory, ..Settings::default() };
+        let mut explanation = Explanation::of_sample(&model, &sample, &reading.over(settings)?, None)?;
+        if let Some(detector) = &detector {
+            let missing = explanation.judge(detector);
+            if !missing.is_empty() {
+                explanation.notes.push(format!("no verdict: the detector needs {}", missing.join(", ")));
+            }
+        }
+        Ok((serde_json::to_string(&explanation)?, html_page(&explanation)))
+    })
+}

@@ -1,0 +1,48 @@
+//! A model that stays in memory.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use veridiff_core::scorer::Scorer as Model;
+
+use crate::{error::Result, options::Place, work::beside};
+
+/// A loaded model. It is read by several threads at once.
+#[pyclass(frozen, module = "veridiff._native")]
+pub struct Scorer {
+    pub model: Arc<Model>,
+    pub place: Place,
+}
+
+#[pymethods]
+impl Scorer {
+    /// Finds the model, fetching what is missing, and loads it.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        model: Option<String>,
+        place: Place,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Scorer> {
+        let at = place.clone();
+        let model = beside(py, progress.as_ref(), move |teller| {
+            teller.far(&format!("loading {}", model.as_deref().unwrap_or("the default model")), 0, 0);
+            let models = at.options(model.into_iter().collect())?.load()?;
+            let first: Result<Model> = models.into_iter().next().ok_or_else(|| "no model was named".to_owned().into());
+            first
+        })?;
+        Ok(Scorer { model: Arc::new(model), place })
+    }
+
+    /// What stands behind the `@` of its columns.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.model.name
+    }
+
+    /// Where it comes from and how it computes.
+    #[getter]
+    fn provenance(&self) -> std::collections::BTreeMap<String, String> {
+        self.model.provenance().clone()
+    }
+}
