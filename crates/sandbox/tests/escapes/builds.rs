@@ -97,8 +97,8 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
         assert!(String::from_utf8_lossy(&run(words).stdout).contains("javac"), "{words:?} are options");
     }
     let mut control =
-        Command::new(&compiler).args(["-J-Xmx256m", "Solution.java"]).current_dir(folder.path()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(4));
+        Command::new(&compiler).args(["-J-Xmx1g", "Solution.java"]).current_dir(folder.path()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(3));
     let ended = control.try_wait().unwrap();
     control.kill().unwrap();
     control.wait().unwrap();
