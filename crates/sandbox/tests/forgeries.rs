@@ -197,6 +197,17 @@ fn values_of_plain_types_and_what_yields_them_are_told() {
             "{verified:#?}"
         );
     }
+    // a list of generators is no list of what they yield, unless they raise
+    for (code, claim) in [
+        ("def g():\n    raise ValueError\n    yield\ndef f(n): yield g()\n", Claim::Supported),
+        ("def f(n): yield iter([n])\n", Claim::Abstain),
+    ] {
+        let mut case = case(code, "def f(n): yield [n]\n");
+        case["tests"][0]["text"] = json!("assert list(f(3)) == [[3]]\n");
+        case["tests"][0]["call"] = json!("");
+        let verified = verify(&verifier, &case);
+        assert_eq!(found(&verified).0, claim, "{verified:#?}");
+    }
     // what never ends, and a generator that raises, pass nothing
     for code in ["def f(n):\n    while True: yield n\n", "def f(n):\n    yield n\n    raise ValueError\n"] {
         let mut case = case(code, RIGHT);
