@@ -279,3 +279,21 @@ fn add_links(view: &mut View, name: &Path) {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_is_never_in_memory_as_a_whole() {
+        let Ok(runner) = Runner::find(Language::Javascript) else { return };
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let peak: u64 = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())
+            .expect("the system says how much memory we had");
+        let size = fs::metadata(&runner.program).unwrap().len() >> 10;
+        assert!(peak < 60 << 10, "{peak} KiB were resident, and the interpreter has {size}");
+        assert_eq!(runner.hash.len(), 64);
+    }
+}

@@ -199,7 +199,7 @@ fn human_eval_s_canonical_programs_pass_and_changed_ones_are_never_supported() {
     assert!(claims.is_empty(), "{claims:?}");
     let separate = all.iter().filter(|one| one.integrity == Integrity::Separate).count();
     eprintln!("{neutral} of 164 neutral, {separate} separate");
-    assert!(neutral * 100 >= 164 * 90, "{neutral} of 164");
+    assert!(neutral * 100 >= 164 * 95, "{neutral} of 164");
 }
 
 /// Programs whose fault the tests beside them do not find, with the right one: what happens where only such tests are to be had.
