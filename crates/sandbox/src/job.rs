@@ -18,7 +18,8 @@ pub const CHANNEL: i32 = 3;
 pub struct Limits {
     /// Seconds of the processor, of each process. This decides what is too slow.
     pub cpu_s: f64,
-    /// Seconds that pass, for everything. It only catches what uses no processor, and is much larger.
+    /// Seconds that pass, for everything. It only catches what uses no processor, and is much larger; what works and is slow because others
+    /// are fast may take four times as long.
     pub wall_s: f64,
     /// Resident memory of all processes together, in MiB.
     pub memory_mb: u64,

@@ -106,6 +106,12 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often memory is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What works has had time of the processor this recently.
+const AT_WORK: Duration = Duration::from_secs(1);
+
+/// How many times the time that may pass is given to what works and is slow.
+const FOR_SLOW: f64 = 4.0;
+
 /// How much of the beginning and of the end of an output is kept.
 const KEPT: usize = 32 << 10;
 
@@ -158,6 +164,8 @@ struct Watched {
     /// What is still to be written to its standard input.
     outbox: Vec<u8>,
     close_when_empty: bool,
+    /// How much time of the processor it had when it was last seen to work, and when that was.
+    worked: (u64, Instant),
     /// When it is ended if it has not done so by itself.
     deadline: Option<Instant>,
     /// Why we ended it.
@@ -173,6 +181,7 @@ impl Watched {
         }
         let open = || Output { is_open: true, ..Output::default() };
         Ok(Watched {
+            worked: (0, running.started),
             running: Some(running),
             stdout: open(),
             stderr: open(),
@@ -271,11 +280,28 @@ impl Watched {
         self.outbox.extend_from_slice(message);
     }
 
+    /// Whether the time that may pass has passed. A program that works, and has not had its time of the processor yet, is only slow
+    /// because others are fast: it goes on for a while, so that what comes out does not depend on what else the machine does.
+    fn has_waited_enough(&mut self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let (passed, limits) = (running.started.elapsed().as_secs_f64(), &running.limits);
+        if passed < limits.wall_s / 2.0 {
+            return false;
+        }
+        let cpu_ms = if running.first > 0 { cpu_ms(running.first) } else { 0 };
+        if cpu_ms > self.worked.0 {
+            self.worked = (cpu_ms, Instant::now());
+        }
+        let works = self.worked.1.elapsed() < AT_WORK && (cpu_ms as f64) < 1000.0 * limits.cpu_s;
+        passed > limits.wall_s * if works { FOR_SLOW } else { 1.0 }
+    }
+
     /// Ends it if it has taken too much.
     fn hold_limits(&mut self) {
+        let has_waited_enough = self.verdict.is_none() && self.has_waited_enough();
         let Some(running) = self.running.as_ref().filter(|_| self.verdict.is_none()) else { return };
         let limits = &running.limits;
-        let verdict = if running.started.elapsed().as_secs_f64() > limits.wall_s {
+        let verdict = if has_waited_enough {
             Some(Status::Timeout { cpu: false })
         } else if running.first > 0 && resident_kb(running.first) > limits.memory_mb << 10 {
             Some(Status::Memory)
@@ -358,14 +384,33 @@ const PAGE_KB: u64 = 4;
 
 /// The resident memory of a process and of all below it, in KiB. What ends meanwhile has none.
 fn resident_kb(process: i32) -> u64 {
+    sum_below(process, |folder| {
+        let text = fs::read_to_string(format!("{folder}/statm")).ok()?;
+        Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * PAGE_KB)
+    })
+}
+
+/// A tick of the processor as the kernel tells it, in milliseconds.
+const TICK_MS: u64 = 10;
+
+/// The time of the processor of a process and of all below it, with those that have ended and been waited for.
+fn cpu_ms(process: i32) -> u64 {
+    sum_below(process, |folder| {
+        let text = fs::read_to_string(format!("{folder}/stat")).ok()?;
+        // a program's name may hold anything, blanks and parentheses too; its time is the 14th to 17th word
+        let (_, words) = text.rsplit_once(')')?;
+        let ticks = words.split_ascii_whitespace().skip(11).take(4).filter_map(|word| word.parse::<u64>().ok());
+        Some(ticks.sum::<u64>() * TICK_MS)
+    })
+}
+
+/// The sum over a process and all below it of what is said in its folder.
+fn sum_below(process: i32, said: impl Fn(&str) -> Option<u64>) -> u64 {
     let mut waiting = vec![process];
     let mut sum = 0;
     while let Some(process) = waiting.pop() {
         let folder = format!("/proc/{process}");
-        if let Ok(text) = fs::read_to_string(format!("{folder}/statm")) {
-            let resident = text.split(' ').nth(1).and_then(|number| number.parse::<u64>().ok());
-            sum += resident.unwrap_or(0) * PAGE_KB;
-        }
+        sum += said(&folder).unwrap_or(0);
         let threads = fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten();
         for thread in threads {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();

@@ -84,7 +84,7 @@ fn a_fork_bomb_stays_within_its_number_and_ends() {
         assert!(outcome.stderr.text.contains("EAGAIN"), "{backend}: {outcome:?}");
         assert!(outcome.stdout.text.len() <= 16, "{backend}: more processes than 16: {outcome:?}");
         assert!(matches!(outcome.status, Status::Timeout { .. } | Status::Signal(_)), "{backend}: {outcome:?}");
-        assert!(started.elapsed() < Duration::from_secs(8), "{backend}: it took {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(20), "{backend}: it took {:?}", started.elapsed());
         assert_eq!(crate::support::run(&sandbox, &plain("pass")).status, Status::Exit(0));
     }
 }
