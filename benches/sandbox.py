@@ -145,6 +145,7 @@ def main():
     parser.add_argument("--data", help="HumanEvalPlus.jsonl.gz; without it nothing is timed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only-time", action="store_true", help="make no attempts, which wait for what a daemon leaves")
     parser.add_argument("--json")
     args = parser.parse_args()
     os.environ["VERIDIFF_SECRET"] = "x"
@@ -168,7 +169,7 @@ def main():
             print(f"not there: {name} ({error})")
 
     proved = []
-    for name, program in escapes.items():
+    for name, program in () if args.only_time else escapes.items():
         plain = subprocess.run([sys.executable, "-c", program["code"] + "\nassert f(1) == 2\n"], capture_output=True)
         if plain.returncode == 0:
             proved.append(name)
@@ -185,7 +186,7 @@ def main():
         return left.exists()
 
     report = {"proved": proved, "peers": {}}
-    for peer, run in peers.items():
+    for peer, run in () if args.only_time else peers.items():
         escaped = [name for name in proved if escapes_from(run, name)]
         forged = [name for name, program in forgeries.items() if run([program], 1)[0]]
         report["peers"][peer] = {"escaped": escaped, "forged": forged}
