@@ -5,6 +5,8 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+use crate::refusal::CODES;
+
 /// Upper bounds of durations, in seconds.
 const SECONDS: [f64; 13] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
 
@@ -20,7 +22,15 @@ impl Meter {
         // only an empty list of bounds is refused
         let builder = PrometheusBuilder::new();
         let recorder = builder.set_buckets(&SECONDS).unwrap_or_default().build_recorder();
-        Meter { handle: recorder.handle(), recorder }
+        let meter = Meter { handle: recorder.handle(), recorder };
+        // what has not happened yet is there from the beginning: a rate needs a first value
+        meter.dropped(0);
+        with_local_recorder(&meter.recorder, || {
+            counter!("veridiff_connections_total").increment(0);
+            gauge!("veridiff_connections").set(0.0);
+            CODES.iter().for_each(|(code, ..)| counter!("veridiff_refused_total", "code" => *code).increment(0));
+        });
+        meter
     }
 
     /// Counts a request that was answered. `code` is that of a refusal.
