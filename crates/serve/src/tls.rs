@@ -41,6 +41,9 @@ impl Tls {
             |path: &PathBuf, error: &dyn std::fmt::Display| ServeError::Tls(format!("`{}`: {error}", path.display()));
         let certificates = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let certificates = certificates.map_err(|error| wrong(chain, &error))?;
+        if certificates.is_empty() {
+            return Err(wrong(chain, &"no certificate is in it"));
+        }
         let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
