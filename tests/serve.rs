@@ -4,8 +4,8 @@
 
 use std::{
     fs::{self, File},
-    io::{Read, Write},
-    net::TcpStream,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -36,8 +36,13 @@ struct Served {
 
 impl Served {
     fn start(folder: &Path, args: &[&str]) -> Served {
+        Served::start_with(folder, &[], args)
+    }
+
+    fn start_with(folder: &Path, of_all: &[&str], args: &[&str]) -> Served {
         let log = folder.join("log");
         let command = veridiff()
+            .args(of_all)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(args)
             .stderr(File::create(&log).unwrap())
@@ -166,6 +171,114 @@ fn tokens_and_detectors_are_read_anew_on_sighup() {
     served.signal("-HUP");
     served.until(|said| said.contains("the detectors stay as they were").then_some(()));
     assert_eq!(ask("the second token of two").0, 200);
+}
+
+#[test]
+fn a_connection_serves_on_after_a_refusal_and_says_when_it_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--detector", "none", "--max-body", "100KiB"]);
+    // status and head of one answer; what follows it stays unread
+    let ask = |stream: &mut TcpStream, kind: &str, body: &str| {
+        let head = "POST /v1/check HTTP/1.1\r\nHost: localhost";
+        write!(stream, "{head}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+        // the body comes later than the refusal of its head
+        thread::sleep(Duration::from_millis(50));
+        let _refused = stream.write_all(body.as_bytes());
+        let mut reader = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        head.make_ascii_lowercase();
+        for line in head.lines() {
+            length = line.strip_prefix("content-length: ").map_or(length, |length| length.parse().unwrap());
+        }
+        reader.read_exact(&mut vec![0; length]).unwrap();
+        head
+    };
+    let good = sample("a", "`area` returns `width * width` now.").to_string();
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    for (kind, body, status) in
+        [("text/plain", "x".repeat(60_000), 415), ("application/json", good.clone(), 200), ("text/plain", good, 415)]
+    {
+        let head = ask(&mut stream, kind, &body);
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{head}");
+        assert!(head.contains("connection: keep-alive\r\n") && head.contains("keep-alive: timeout=75\r\n"), "{head}");
+    }
+    let head = ask(&mut stream, "application/json", &"x".repeat(200_000));
+    assert!(head.starts_with("http/1.1 413") && head.contains("connection: close\r\n"), "{head}");
+}
+
+/// Takes what a client of OTLP sends, until it has been sent so many requests.
+fn collected(listener: &TcpListener, n: usize) -> Vec<String> {
+    let take = |stream: std::io::Result<TcpStream>| {
+        let mut reader = BufReader::new(stream.unwrap());
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        for line in head.to_ascii_lowercase().lines() {
+            length = line.strip_prefix("content-length: ").map_or(length, |length| length.parse().unwrap());
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        reader.get_mut().write_all(answer).unwrap();
+        head + &String::from_utf8_lossy(&body)
+    };
+    listener.incoming().take(n).map(take).collect()
+}
+
+#[test]
+fn spans_go_to_a_collector_and_texts_nowhere_unless_asked_for() {
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/traces", collector.local_addr().unwrap());
+    let collecting = thread::spawn(move || collected(&collector, 1));
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start_with(folder.path(), &["-v"], &["--detector", "none", "--otlp", &url]);
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("traceparent: 00-{trace}-b7ad6b7169203331-01\r\n");
+    let secret = sample("a", "`area` returns a sentence that nobody else says.");
+    assert_eq!(served.post("/v1/check", &secret, &parent).0, 200);
+    // a worker tells its span behind the answer, and both are sent together
+    thread::sleep(Duration::from_millis(300));
+    served.signal("-TERM");
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    let sent = collecting.join().unwrap().concat();
+    assert!(sent.starts_with("POST /v1/traces") && sent.contains("POST /v1/check"), "{sent}");
+    // the request and what a worker computed for it, in the client's trace, one below the other
+    let spans: Value = serde_json::from_str(sent.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let spans = &spans["resourceSpans"][0]["scopeSpans"][0]["spans"];
+    let named = |name: &str| spans.as_array().unwrap().iter().find(|span| span["name"] == name).unwrap();
+    let (computed, answered) = (named("check"), named("POST /v1/check"));
+    assert_eq!((&computed["traceId"], &answered["traceId"]), (&json!(trace), &json!(trace)));
+    assert_eq!(
+        (&computed["parentSpanId"], &answered["parentSpanId"]),
+        (&answered["spanId"], &json!("b7ad6b7169203331"))
+    );
+    let status = json!({ "key": "http.response.status_code", "value": { "intValue": "200" } });
+    assert!(answered["attributes"].as_array().unwrap().contains(&status), "{answered}");
+    let said = fs::read_to_string(&served.log).unwrap();
+    assert!(said.contains("answered"), "{said}");
+    for told in [&sent, &said] {
+        assert!(!told.contains("nobody else says") && !told.contains("shape.height"), "{told}");
+    }
+
+    // asked for, and no collector there: the service answers all the same, and says what it could not send
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{nowhere}/v1/traces");
+    let options = ["--detector", "none", "--log-texts", "--otlp", &url];
+    let mut served = Served::start_with(folder.path(), &["-v"], &options);
+    assert_eq!(served.post("/v1/check", &secret, "").0, 200);
+    served.signal("-TERM");
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    let said = fs::read_to_string(&served.log).unwrap();
+    assert!(said.contains("nobody else says") && said.contains("warning: spans were not sent"), "{said}");
+    let url = ["serve", "--detector", "none", "--otlp", "no address"];
+    let wrong = veridiff().args(url).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("http://localhost:4318/v1/traces"));
 }
 
 #[test]

@@ -41,6 +41,13 @@ pub struct Args {
     /// Write a line of JSON a request here: who, what, how it ended, and no text
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     audit: Option<PathBuf>,
+    /// Send a span of every request, and of what is computed for it, to this collector of OpenTelemetry, by OTLP over HTTP: the whole
+    /// URL, such as http://localhost:4318/v1/traces
+    #[arg(long, value_name = "URL", help_heading = ACCESS)]
+    otlp: Option<String>,
+    /// Tell what clients send, too, with -v: whole bodies
+    #[arg(long, help_heading = ACCESS)]
+    log_texts: bool,
     /// A detector: a file that `fit` wrote, one that ships with the program, or `none` to ask the change alone, which needs no model
     /// [default: the shipped one for the task]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
@@ -69,7 +76,7 @@ pub struct Args {
     /// Open connections at most; more wait
     #[arg(long, value_name = "N", default_value = "2048", help_heading = LIMITS)]
     max_connections: usize,
-    /// Seconds that an answer may take
+    /// Seconds that an answer may take; the header `Request-Timeout` of a request can only make it less
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = LIMITS)]
     deadline: f64,
     /// Seconds in which accepted work is finished once the service is told to stop
@@ -142,7 +149,9 @@ mod running {
             limits: args.limits(),
             tokens: TokenSource { file: args.tokens.clone(), plain: env::var(TOKEN).ok() },
             workers,
+            tells_texts: args.log_texts,
             audit: args.audit.clone(),
+            traces: args.otlp.clone(),
         };
         let service = progress::waiting("loading", || Service::start(service, args.open(options))).map_err(told)?;
         let scheme = if listen.certificate.is_some() { "https" } else { "http" };

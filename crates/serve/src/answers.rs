@@ -13,11 +13,12 @@ use tokio::{
 };
 
 use crate::{
-    limits::Lent,
+    body::Terms,
     queue::NotTaken,
     refusal::Refusal,
     service::Service,
     tokens::Client,
+    traces::PLACE,
     work::{Answer, Output, Piece, Work},
 };
 
@@ -40,16 +41,18 @@ impl From<NotTaken> for Refusal {
 
 impl Answers {
     /// Puts the work of a request into its client's line.
-    pub fn to(service: &Service, client: &Arc<Client>, work: Vec<Work>, lent: Lent) -> Result<Answers, Refusal> {
+    pub fn to(service: &Service, client: &Arc<Client>, work: Vec<Work>, terms: Terms) -> Result<Answers, Refusal> {
         let n = work.len();
+        let Terms { lent, within } = terms;
         service.queue.has_place(n)?;
+        service.queue.is_in_time(client, within)?;
         client.samples(n)?;
         let (reply, coming) = unbounded_channel();
-        let (lent, within) = (Arc::new(lent), service.limits.deadline);
+        let (lent, place_in_trace) = (Arc::new(lent), PLACE.try_get().ok().flatten());
         let deadline = Instant::now() + within;
         let piece = |(place, work)| {
             let (reply, lent) = (reply.clone(), Arc::clone(&lent));
-            Piece { work, place, deadline: deadline.into_std(), reply, _lent: lent }
+            Piece { work, place, deadline: deadline.into_std(), reply, place_in_trace, _lent: lent }
         };
         service.queue.put(client, work.into_iter().enumerate().map(piece).collect())?;
         Ok(Answers { coming, n, deadline, within })

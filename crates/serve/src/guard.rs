@@ -1,21 +1,27 @@
 //! What every request goes through: who asks, how often, what is counted and written down of it, and headers on every answer.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
 
 use axum::{
     Router,
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderName, HeaderValue, Version, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
+use serde_json::json;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
 use crate::{
     audit::{self, Entry},
+    body::Rest,
     refusal::{Code, Refusal},
     service::Service,
     tokens::Client,
+    traces::{PLACE, Place},
 };
 
 /// Headers of every answer that has none of its own of that name.
@@ -27,6 +33,9 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
+
+/// The header by which clients know when they should not use a connection any more.
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// How many samples or texts a request had, for who writes it down.
 #[derive(Debug, Clone, Copy)]
@@ -45,23 +54,35 @@ pub(crate) fn around(routes: Router, service: &Arc<Service>, public: Arc<[&'stat
     })
 }
 
-async fn guard(State((service, public)): State<Known>, mut request: Request, next: Next) -> Response {
+async fn guard(State((service, public)): State<Known>, request: Request, next: Next) -> Response {
     let start = Instant::now();
+    let (mut request, rest) = Rest::of(request);
+    let may_stay = may_stay(&request);
     // what is no path of ours has one name, however many there are
     let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
     let method = request.method().clone();
     let is_public = public.contains(&route.as_str());
+    let (begin, traces) = (SystemTime::now(), service.traces.as_ref().filter(|_| !is_public));
+    let place = traces.and_then(|_| Place::of(request.headers()));
     let client = if is_public { Ok(None) } else { admitted(&service, &request).map(Some) };
-    let (client, response) = match client {
+    let (client, mut response) = match client {
         Ok(client) => {
             if let Some(client) = &client {
                 request.extensions_mut().insert(Arc::clone(client));
             }
-            let response = next.run(request).await;
+            let response = PLACE.scope(place, next.run(request)).await;
             (client, response)
         }
         Err(refusal) => (None, refusal.into_response()),
     };
+    // a client may write its next request as soon as it has this answer
+    if !rest.read_to_its_end().await {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    } else if may_stay && service.is_ready() {
+        let idle = HeaderValue::from_str(&format!("timeout={}", service.limits.idle.as_secs()));
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
+        response.headers_mut().extend(idle.ok().map(|idle| (KEEP_ALIVE, idle)));
+    }
     let (status, seconds) = (response.status().as_u16(), start.elapsed());
     let code = response.extensions().get::<Code>().map(|code| code.0);
     let samples = response.extensions().get::<Counted>().map_or(0, |counted| counted.0);
@@ -83,7 +104,25 @@ async fn guard(State((service, public)): State<Known>, mut request: Request, nex
             });
         }
     }
+    if let Some((traces, place)) = traces.zip(place) {
+        let of = json!({
+            "http.request.method": method.as_str(),
+            "http.route": route,
+            "http.response.status_code": status,
+            "error.type": code,
+            "veridiff.client": name,
+            "veridiff.samples": samples,
+        });
+        traces.answered(place, &format!("{method} {route}"), begin, status >= 500, of);
+    }
     response
+}
+
+/// Whether the client would have its connection stay open.
+fn may_stay(request: &Request) -> bool {
+    let asked = request.headers().get_all(header::CONNECTION).iter().filter_map(|asked| asked.to_str().ok());
+    let closes = asked.flat_map(|asked| asked.split(',')).any(|asked| asked.trim().eq_ignore_ascii_case("close"));
+    request.version() == Version::HTTP_11 && !closes
 }
 
 /// The client of a request that may ask now.

@@ -15,7 +15,7 @@
 //! | `worker.rs`, `work.rs`, `completion.rs` | what is computed, on threads of its own, by the code of the command |
 //! | `resident.rs`, `service.rs` | what stays in memory, and everything together |
 //! | `routes/`, `refusal.rs` | the paths, and why one is refused |
-//! | `meter.rs` | what is counted |
+//! | `meter.rs`, `traces.rs` | what is counted, and spans for a collector |
 //! | `openapi.rs`, `schema.rs` | what the service says of itself, from the table of its paths and the types that it writes |
 //!
 //! Nothing that a client sends takes more than its limit, and none of it is logged. The service computes nothing of its own: what it
@@ -41,6 +41,7 @@ mod service;
 mod signals;
 mod tls;
 mod tokens;
+mod traces;
 mod work;
 mod worker;
 

@@ -25,8 +25,10 @@ pub struct Limits {
     pub connections: usize,
     /// How long a request may take from its last byte to the last of its answers.
     pub deadline: Duration,
-    /// How long a client may take to send the head of a request, and as long again to send its body.
+    /// How long a client may take to send the head of its first request, and as long again to send a body.
     pub patience: Duration,
+    /// How long a connection may be idle between an answer and the whole head of the next request.
+    pub idle: Duration,
     /// How long accepted work may take to be finished once the service was told to stop.
     pub drain: Duration,
     /// Requests a second of a client that has no token with a rate of its own; no bound where absent.
@@ -45,6 +47,8 @@ impl Default for Limits {
             connections: 2048,
             deadline: Duration::from_secs(60),
             patience: Duration::from_secs(10),
+            // longer than the minute after which proxies close what is idle, so that it is theirs to close
+            idle: Duration::from_secs(75),
             drain: Duration::from_secs(30),
             requests_per_second: None,
         }

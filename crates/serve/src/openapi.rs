@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     refusal::{CODES, ErrorBody},
-    routes::{Answered, Operation},
+    routes::Operation,
 };
 
 /// Makes the schema of a type, which it refers to.
@@ -36,10 +36,17 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
                 "required": true,
                 "content": { "application/json": { "schema": schema(&mut read), "example": example() } },
             });
+            told["parameters"] = json!([{
+                "name": "Request-Timeout",
+                "in": "header",
+                "description": "Seconds that the client waits; never longer than the service allows.",
+                "schema": { "type": "number", "exclusiveMinimum": 0 },
+            }]);
         }
-        let content = operation.answers.iter().map(|Answered { media_type, schema }| {
-            ((*media_type).to_owned(), json!({ "schema": schema(&mut written) }))
-        });
+        let content = operation
+            .answers
+            .iter()
+            .map(|(media_type, schema)| ((*media_type).to_owned(), json!({ "schema": schema(&mut written) })));
         told["responses"]["200"] =
             json!({ "description": operation.summary, "content": content.collect::<Map<_, _>>() });
         for (status, meanings) in refusals(operation) {

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
     time::Duration,
 };
 
@@ -16,6 +17,12 @@ pub(crate) trait Waiting {
 
 /// Most pieces of work that are taken together.
 const MOST_TOGETHER: usize = 32;
+
+/// The part of a piece's time that a worker without work waits for what goes with the first that comes.
+const GATHERED: f64 = 0.02;
+
+/// The longest that it waits.
+const MOST_GATHERED: Duration = Duration::from_millis(5);
 
 /// How much of a new duration goes into what is expected of the next.
 const NEW: f64 = 0.1;
@@ -47,6 +54,11 @@ pub(crate) enum NotTaken {
     Closed,
 }
 
+/// When to ask again: what was expected may be far from what comes.
+fn after(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(1.0, 60.0))
+}
+
 impl<W: Waiting> Queue<W> {
     /// An empty one of at most `capacity` pieces, for `n_workers` who take them.
     pub fn new(capacity: usize, n_workers: usize) -> Self {
@@ -68,13 +80,24 @@ impl<W: Waiting> Queue<W> {
         self.place(&self.state(), n)
     }
 
+    /// Whether what stands before a client's next piece is done within this time, as far as can be told. An empty queue is always in
+    /// time: what is expected of the next piece may be wrong, and only work shows it.
+    pub fn is_in_time(&self, client: &Arc<Client>, within: Duration) -> Result<(), NotTaken> {
+        let state = self.state();
+        let own = state.lines.iter().find(|(known, _)| Arc::ptr_eq(known, client)).map_or(0, |(_, line)| line.len());
+        // of every other line as many as of its own have their turn before it
+        let others = state.lines.iter().filter(|(known, _)| !Arc::ptr_eq(known, client));
+        let n_before = own + others.map(|(_, line)| line.len().min(own + 1)).sum::<usize>();
+        let wait = state.seconds * n_before as f64 / self.n_workers as f64;
+        if wait > within.as_secs_f64() { Err(NotTaken::Full(after(wait / 2.0))) } else { Ok(()) }
+    }
+
     fn place(&self, state: &State<W>, n: usize) -> Result<(), NotTaken> {
         if state.is_closed {
             return Err(NotTaken::Closed);
         }
         if state.n + n > self.capacity {
-            let wait = state.seconds * state.n as f64 / self.n_workers as f64 / 2.0;
-            return Err(NotTaken::Full(Duration::from_secs_f64(wait.clamp(1.0, 60.0))));
+            return Err(NotTaken::Full(after(state.seconds * state.n as f64 / self.n_workers as f64 / 2.0)));
         }
         Ok(())
     }
@@ -105,6 +128,11 @@ impl<W: Waiting> Queue<W> {
                 return None;
             }
             state = self.has_more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            // what comes at the same time often shares a change, which is read once for all that is there
+            let pause = Duration::from_secs_f64(state.seconds * GATHERED).min(MOST_GATHERED);
+            drop(state);
+            thread::sleep(pause);
+            state = self.state();
         }
     }
 
@@ -206,6 +234,22 @@ mod tests {
         assert_eq!(queue.put(&a, vec![Piece('r', 1)]), Err(NotTaken::Closed));
         assert!(queue.take().is_some() && queue.take().is_some() && queue.take().is_none());
         assert!(queue.clear().is_empty());
+    }
+
+    #[test]
+    fn a_client_waits_for_its_own_line_and_as_much_of_the_others() {
+        let (a, b) = (client(), client());
+        let queue = Queue::new(1000, 2);
+        queue.took(1, Duration::from_secs(10)); // about a second a piece
+        queue.put(&a, (0..100).map(|n| Piece(char::from(n), 1)).collect()).unwrap();
+        let within = |seconds| Duration::from_secs(seconds);
+        assert_eq!(queue.is_in_time(&a, within(60)), Ok(()));
+        assert!(matches!(queue.is_in_time(&a, within(40)), Err(NotTaken::Full(wait)) if wait > within(20)));
+        // another one's first piece has its turn after the first of the long line
+        assert_eq!(queue.is_in_time(&b, within(1)), Ok(()));
+        queue.clear();
+        queue.took(1, within(100_000));
+        assert_eq!(queue.is_in_time(&a, within(1)), Ok(()));
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub enum Refusal {
     /// The body is of another type than JSON.
     #[error("the body must be `application/json`")]
     MediaType,
+    /// The header that says how long a client waits says something else.
+    #[error("the header `Request-Timeout` is no number of seconds above 0")]
+    Deadline,
     /// There is no such path.
     #[error("there is nothing at this path")]
     NotFound,
@@ -119,6 +122,7 @@ pub const CODES: &[(&str, StatusCode, &str)] = &[
     ("features", StatusCode::BAD_REQUEST, "features that cannot be computed here"),
     ("unreadable", StatusCode::UNPROCESSABLE_ENTITY, "a text that the model cannot read"),
     ("media_type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is of another type"),
+    ("deadline", StatusCode::BAD_REQUEST, "the time that the client waits is none"),
     ("not_found", StatusCode::NOT_FOUND, "there is no such path"),
     ("method", StatusCode::METHOD_NOT_ALLOWED, "the path takes another method"),
     ("token", StatusCode::UNAUTHORIZED, "no token, or none that is known"),
@@ -145,6 +149,7 @@ impl Refusal {
             Refusal::Features(_) => "features",
             Refusal::Unreadable(..) => "unreadable",
             Refusal::MediaType => "media_type",
+            Refusal::Deadline => "deadline",
             Refusal::NotFound => "not_found",
             Refusal::Method => "method",
             Refusal::Token => "token",

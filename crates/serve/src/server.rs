@@ -2,16 +2,19 @@
 
 use std::{
     net::SocketAddr,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::{
+    rt::{Sleep, Timer},
+    server::conn::http1,
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::{GracefulShutdown, Watcher},
@@ -26,7 +29,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 
 use crate::{
-    limits::{HEAD_BYTES, MOST_HEADERS, UNREAD},
+    limits::{HEAD_BYTES, Limits, MOST_HEADERS, UNREAD},
     routes::router,
     service::{ServeError, Service},
     signals::{Signals, Told},
@@ -70,7 +73,11 @@ pub fn serve(service: &Arc<Service>, listen: &Listen, listening: impl FnOnce(Soc
         .enable_all()
         .build()
         .map_err(ServeError::Threads)?;
-    runtime.block_on(run(service, listen.address, tls, listening))
+    let ended = runtime.block_on(run(service, listen.address, tls, listening));
+    if let Some(traces) = &service.traces {
+        traces.close();
+    }
+    ended
 }
 
 async fn run(
@@ -148,9 +155,9 @@ impl Door {
             let n_open = Arc::clone(&self.n_open);
             self.service.meter.connected(n_open.fetch_add(1, Ordering::Relaxed) + 1);
             let (routes, tls, watcher) = (self.routes.clone(), self.tls.clone(), watching.watcher());
-            let patience = self.service.limits.patience;
+            let service = Arc::clone(&self.service);
             tokio::spawn(async move {
-                serve_one(stream, routes, tls, watcher, patience).await;
+                serve_one(stream, routes, tls, watcher, &service.limits).await;
                 n_open.fetch_sub(1, Ordering::Relaxed);
                 drop(place);
             });
@@ -159,32 +166,53 @@ impl Door {
 }
 
 /// Serves one connection to its end, which is the client's business.
-async fn serve_one(stream: TcpStream, routes: Router, tls: Option<Tls>, watcher: Watcher, patience: Duration) {
+async fn serve_one(stream: TcpStream, routes: Router, tls: Option<Tls>, watcher: Watcher, limits: &Limits) {
     // answers are written whole
     let _slower_without = stream.set_nodelay(true);
     match tls {
-        None => converse(stream, routes, watcher, patience).await,
+        None => converse(stream, routes, watcher, limits).await,
         Some(tls) => {
-            if let Ok(Ok(stream)) = timeout(patience, tls.accept(stream)).await {
-                converse(stream, routes, watcher, patience).await;
+            if let Ok(Ok(stream)) = timeout(limits.patience, tls.accept(stream)).await {
+                converse(stream, routes, watcher, limits).await;
             }
         }
     }
 }
 
-async fn converse<S>(stream: S, routes: Router, watcher: Watcher, patience: Duration)
+async fn converse<S>(stream: S, routes: Router, watcher: Watcher, limits: &Limits)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(UNREAD));
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience)
+        .timer(HeadTimer { first: limits.patience, has_begun: AtomicBool::new(false) })
+        .header_read_timeout(limits.idle)
         .max_headers(MOST_HEADERS)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(routes));
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!("a connection ended: {error}");
+    }
+}
+
+/// The clock of a connection's heads, of which hyper has one: the first head comes at once, and before each of the next ones the
+/// connection may be idle. Who would hold connections by unfinished heads can hold them as long by none.
+#[derive(Debug)]
+struct HeadTimer {
+    first: Duration,
+    has_begun: AtomicBool,
+}
+
+impl Timer for HeadTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        TokioTimer::new().sleep(duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        match self.has_begun.swap(true, Ordering::Relaxed) {
+            true => TokioTimer::new().sleep_until(deadline),
+            false => self.sleep(self.first),
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     queue::Queue,
     resident::{Open, Resident},
     tokens::{TokenError, TokenSource, Tokens},
+    traces::Traces,
     work::Piece,
     worker,
 };
@@ -29,8 +30,12 @@ pub struct ServiceOptions {
     pub tokens: TokenSource,
     /// Pieces of work that are computed at the same time, each by one thread; with 1 all threads compute one after the other.
     pub workers: usize,
+    /// Whether what clients send is told to who reads the log.
+    pub tells_texts: bool,
     /// Where requests are written down.
     pub audit: Option<PathBuf>,
+    /// The collector that is sent spans, by its whole URL.
+    pub traces: Option<String>,
 }
 
 /// Why a service cannot start.
@@ -53,6 +58,9 @@ pub enum ServeError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The address of a collector is none.
+    #[error("spans cannot be sent to `{0}`: it is no URL of HTTP")]
+    Traces(String),
     /// The certificate or its key cannot be used.
     #[error("the certificate cannot be used: {0}")]
     Tls(String),
@@ -78,6 +86,7 @@ impl ServeError {
                 Some("give a file of --tokens, or VERIDIFF_SERVE_TOKEN; or listen at 127.0.0.1".to_owned())
             }
             ServeError::Tls(_) => Some("PEM files: the chain, its own certificate first, and the key".to_owned()),
+            ServeError::Traces(_) => Some("the whole URL, such as http://localhost:4318/v1/traces".to_owned()),
             ServeError::Listen { .. } => Some("does another program listen there?".to_owned()),
             ServeError::Open(_) | ServeError::Audit { .. } | ServeError::Threads(_) => None,
         }
@@ -91,6 +100,8 @@ pub struct Service {
     pub(crate) room: Room,
     pub(crate) meter: Meter,
     pub(crate) audit: Option<Audit>,
+    pub(crate) tells_texts: bool,
+    pub(crate) traces: Option<Traces>,
     resident: RwLock<Arc<Resident>>,
     tokens: RwLock<Arc<Tokens>>,
     token_source: TokenSource,
@@ -104,16 +115,19 @@ impl Service {
     /// # Errors
     /// [`ServeError`], but for what is about sockets.
     pub fn start(options: ServiceOptions, open: Box<Open>) -> Result<Arc<Service>, ServeError> {
-        let ServiceOptions { limits, tokens: token_source, workers, audit } = options;
+        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces } = options;
         let tokens = Tokens::read(&token_source, &limits, None)?;
         let audit =
             audit.map(|path| Audit::open(&path).map_err(|source| ServeError::Audit { path, source })).transpose()?;
+        let traces = traces.map(|endpoint| Traces::to(&endpoint)).transpose()?;
         let resident = open(None).map_err(ServeError::Open)?;
         let service = Arc::new(Service {
             queue: Queue::new(limits.queue, workers),
             room: Room::new(limits.bytes_in_flight),
             meter: Meter::new(),
             audit,
+            tells_texts,
+            traces,
             resident: RwLock::new(Arc::new(resident)),
             tokens: RwLock::new(Arc::new(tokens)),
             token_source,

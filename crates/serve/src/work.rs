@@ -19,7 +19,9 @@ use veridiff_core::{
 use veridiff_report::explain::{Explanation, html_page};
 use veridiff_text::sample::Sample;
 
-use crate::{completion::Completion, limits::Lent, queue::Waiting, refusal::Refusal, resident::Resident};
+use crate::{
+    completion::Completion, limits::Lent, queue::Waiting, refusal::Refusal, resident::Resident, traces::Place,
+};
 
 /// One thing to compute.
 #[derive(Debug)]
@@ -103,6 +105,8 @@ pub(crate) struct Piece {
     pub place: usize,
     pub deadline: Instant,
     pub reply: UnboundedSender<Answer>,
+    /// The span of the request, where one is kept.
+    pub place_in_trace: Option<Place>,
     /// The room that the request's body has.
     pub _lent: Arc<Lent>,
 }
@@ -135,6 +139,11 @@ impl Piece {
             Work::Sample(_, sample) => Some(sample),
             Work::Complete(_) => None,
         }
+    }
+
+    /// Whether the same request waits for another one.
+    pub fn is_of_one_request(&self, other: &Self) -> bool {
+        self.reply.same_channel(&other.reply)
     }
 
     /// Whether nobody waits for it any more.

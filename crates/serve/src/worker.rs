@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use crate::{
@@ -24,6 +24,7 @@ pub(crate) fn run(service: &Arc<Service>, is_one_of_many: bool) {
         drop(dropped);
         let Some(kind) = wanted.first().map(|piece| piece.work.kind()) else { continue };
         let (resident, start, n) = (service.resident(), Instant::now(), wanted.len());
+        let begin = SystemTime::now();
         let work = || compute(&resident, &wanted);
         let done = catch_unwind(AssertUnwindSafe(|| match &pool {
             Some(pool) => pool.install(work),
@@ -31,6 +32,9 @@ pub(crate) fn run(service: &Arc<Service>, is_one_of_many: bool) {
         }));
         if done.is_err() {
             tracing::error!("a worker panicked at `{kind}`; the request is told, and the worker goes on");
+        }
+        if let Some(traces) = &service.traces {
+            traces.computed(&wanted, kind, begin);
         }
         service.queue.took(n, start.elapsed());
         service.meter.computed(kind, n, start.elapsed());

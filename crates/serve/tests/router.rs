@@ -68,6 +68,7 @@ async fn every_refusal_has_its_status_its_code_and_headers() {
         ("POST", "/v1/check", vec![("content-type", "text/plain")], good.clone(), 415, "media_type"),
         ("POST", "/v1/check", vec![("content-type", "")], good.clone(), 415, "media_type"),
         ("POST", "/v1/check", vec![("host", "evil.example")], good.clone(), 421, "host"),
+        ("POST", "/v1/check", vec![("request-timeout", "soon")], good.clone(), 400, "deadline"),
         ("GET", "/v1/check", vec![], String::new(), 405, "method"),
         ("POST", "/v1/other", vec![], good.clone(), 404, "not_found"),
         ("POST", "/v1/explain", vec![], good.clone(), 404, "no_model"),
@@ -122,6 +123,17 @@ async fn a_full_queue_a_spent_deadline_and_a_stopped_service_say_so() {
     let late = service(within(Limits { deadline: Duration::ZERO, ..Limits::default() }), &[]);
     let answer = post(&late, "/v1/check", &sample("a", TRUE)).await;
     assert_eq!((answer.status.as_u16(), answer.code().as_str()), (504, "late"));
+
+    // a client can only wait less long than the service allows
+    let service_of_a_minute = service(ServiceOptions::default(), &[]);
+    let waits = |seconds| [("request-timeout", seconds)];
+    let good = sample("a", TRUE).to_string();
+    for (service, seconds, status) in
+        [(&service_of_a_minute, "0.000000001", 504), (&late, "3600", 504), (&service_of_a_minute, "3600", 200)]
+    {
+        let answer = send(&router(service), "POST", "/v1/check", &waits(seconds), good.clone()).await;
+        assert_eq!(answer.status.as_u16(), status, "{seconds}: {}", answer.text);
+    }
 
     let stopped = service(ServiceOptions::default(), &[]);
     assert_eq!(get(&stopped, "/health/ready").await.status, 200);

@@ -120,12 +120,12 @@ pub(super) async fn completions(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let (asked, lent) = body::parsed(&service, &headers, body, CompletionRequest::read).await?;
+    let (asked, terms) = body::parsed(&service, &headers, body, CompletionRequest::read).await?;
     let (n, wants_next) = (asked.len(), asked.first().is_some_and(|asked| asked.wants_next));
     let resident = service.resident();
     let model = resident.model(asked.first().and_then(|asked| asked.model.as_deref()))?.name.clone();
     let work = asked.into_iter().map(Work::Complete).collect();
-    let outputs = Answers::to(&service, &client, work, lent)?.all().await?;
+    let outputs = Answers::to(&service, &client, work, terms)?.all().await?;
     let n_prompt: usize = outputs.iter().map(|output| output.n_tokens).sum();
     let n_next = if wants_next { n } else { 0 };
     let created = crate::audit::now();

@@ -33,14 +33,14 @@ pub(super) async fn explain(
     body: Body,
 ) -> Result<Response, Refusal> {
     service.resident().model(None)?;
-    let (asked, lent) =
+    let (asked, terms) =
         body::parsed(&service, &headers, body, |limits, bytes| Asked::read(limits, bytes, false)).await?;
     if asked.is_list {
         return Err(Refusal::Shape("one sample is explained: give it by itself".to_owned()));
     }
     let form = if accepts(&headers, "text/html") { Form::Page } else { Form::Json };
     let work = asked.samples.into_iter().map(|sample| Work::Sample(Reading::Explain(form), sample)).collect();
-    let outputs = Answers::to(&service, &client, work, lent)?.all().await?;
+    let outputs = Answers::to(&service, &client, work, terms)?.all().await?;
     let text = outputs.into_iter().next().ok_or(Refusal::Fault)?.text;
     let mut response = match form {
         Form::Json => json(text),

@@ -16,6 +16,9 @@ use axum::{
     Json, Router,
     routing::{MethodRouter, get, post},
 };
+use completions::{CompletionRequest, ModelList};
+use health::Health;
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 use veridiff_core::finding::Finding;
 use veridiff_report::explain::Explanation;
@@ -42,30 +45,23 @@ pub(crate) struct Operation {
     pub is_public: bool,
     /// The body that it takes, and an example of one.
     pub takes: Option<(SchemaOf, fn() -> Value)>,
-    /// The forms of its answer.
-    pub answers: Vec<Answered>,
+    /// The forms of its answer: a type of media, and what is written as it.
+    pub answers: Vec<(&'static str, SchemaOf)>,
     /// The codes of its refusals.
     pub refuses: Vec<&'static str>,
     route: MethodRouter<Arc<Service>>,
 }
 
-/// A form of an answer.
-pub(crate) struct Answered {
-    pub media_type: &'static str,
-    pub schema: SchemaOf,
-}
-
-const fn answered(media_type: &'static str, schema: SchemaOf) -> Answered {
-    Answered { media_type, schema }
-}
-
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// What every path refuses that asks who it is.
-const OF_ALL: [&str; 4] = ["token", "host", "rate", "fault"];
+/// What every path refuses.
+const OF_ALL: &[&str] = &["fault"];
+/// What every path refuses that asks who it is, beside that.
+const OF_GUARDED: &[&str] = &["token", "host", "rate"];
 /// What every path refuses that takes a body, beside that.
-const OF_BODIES: [&str; 11] = [
+const OF_BODIES: &[&str] = &[
+    "deadline",
     "json",
     "shape",
     "too_large",
@@ -79,8 +75,39 @@ const OF_BODIES: [&str; 11] = [
     "unreadable",
 ];
 
-fn refuses(others: &[&'static str]) -> Vec<&'static str> {
-    OF_ALL.iter().chain(&OF_BODIES).chain(others).copied().collect()
+impl Operation {
+    /// A path that anybody may ask for.
+    fn open(path: &'static str, id: &'static str, summary: &'static str, route: MethodRouter<Arc<Service>>) -> Self {
+        let (answers, refuses) = (Vec::new(), OF_ALL.to_vec());
+        Operation { path, method: "get", id, summary, is_public: true, takes: None, answers, refuses, route }
+    }
+
+    /// A path that asks who it is.
+    fn get(path: &'static str, id: &'static str, summary: &'static str, route: MethodRouter<Arc<Service>>) -> Self {
+        Operation { is_public: false, ..Operation::open(path, id, summary, route) }.refuses(OF_GUARDED)
+    }
+
+    /// A path that takes a body.
+    fn post<T: JsonSchema>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        example: fn() -> Value,
+        route: MethodRouter<Arc<Service>>,
+    ) -> Self {
+        let takes = Some((schema::<T> as SchemaOf, example));
+        Operation { method: "post", takes, ..Operation::get(path, id, summary, route) }.refuses(OF_BODIES)
+    }
+
+    fn answers<T: JsonSchema>(mut self, media_type: &'static str) -> Self {
+        self.answers.push((media_type, schema::<T>));
+        self
+    }
+
+    fn refuses(mut self, codes: &[&'static str]) -> Self {
+        self.refuses.extend(codes);
+        self
+    }
 }
 
 /// A change and a text about it.
@@ -89,116 +116,55 @@ fn example() -> Value {
     json!({ "id": "1", "diff": diff, "text": "`area` multiplies `width` by `shape.height`.", "task": "review" })
 }
 
-/// Everything that the service does.
-pub(crate) fn operations() -> Vec<Operation> {
-    vec![
-        Operation {
-            path: "/v1/check",
-            method: "post",
-            id: "check",
-            summary: "Is each text supported by its change? The findings of `check --json`.",
-            is_public: false,
-            takes: Some((schema::<CheckBody>, example)),
-            answers: vec![answered(JSON, schema::<Findings>), answered(EVENTS, schema::<Finding>)],
-            refuses: refuses(&["sample"]),
-            route: post(check::check),
-        },
-        Operation {
-            path: "/v1/score",
-            method: "post",
-            id: "score",
-            summary: "The features of each text: the rows of `score`.",
-            is_public: false,
-            takes: Some((schema::<ScoreBody>, || json!({ "samples": [example()], "features": ["grounding", "form"] }))),
-            answers: vec![answered(JSON, schema::<Rows>), answered(EVENTS, schema::<BTreeMap<String, Value>>)],
-            refuses: refuses(&["sample", "features", "no_model"]),
-            route: post(score::score),
-        },
-        Operation {
-            path: "/v1/explain",
-            method: "post",
-            id: "explain",
-            summary: "One text, token by token: the JSON of `explain --json`, or its page.",
-            is_public: false,
-            takes: Some((schema::<SampleBody>, example)),
-            answers: vec![answered(JSON, schema::<Explanation>), answered("text/html", schema::<String>)],
-            refuses: refuses(&["sample", "no_model"]),
-            route: post(explain::explain),
-        },
-        Operation {
-            path: "/v1/completions",
-            method: "post",
-            id: "complete",
-            summary: "Log-probabilities of given texts, in the form of OpenAI's completions.",
-            is_public: false,
-            takes: Some((
-                schema::<completions::CompletionRequest>,
-                || json!({ "prompt": "def area(shape):", "echo": true, "logprobs": 1, "max_tokens": 0 }),
-            )),
-            answers: vec![answered(JSON, schema::<CompletionBody>)],
-            refuses: refuses(&["no_model"]),
-            route: post(completions::completions),
-        },
-        of_get(
-            "/v1/models",
-            "models",
-            "The resident models.",
-            answered(JSON, schema::<completions::ModelList>),
-            get(completions::models),
-        ),
-        Operation {
-            is_public: true,
-            refuses: vec!["fault"],
-            ..of_get(
-                "/health/live",
-                "live",
-                "Does the service answer?",
-                answered(JSON, schema::<health::Health>),
-                get(health::live),
-            )
-        },
-        Operation {
-            is_public: true,
-            refuses: vec!["fault", "stopping"],
-            ..of_get(
-                "/health/ready",
-                "ready",
-                "Does it take requests?",
-                answered(JSON, schema::<health::Health>),
-                get(health::ready),
-            )
-        },
-        of_get(
-            "/metrics",
-            "metrics",
-            "What it counts, for Prometheus.",
-            answered("text/plain", schema::<String>),
-            get(health::metrics),
-        ),
-        Operation {
-            is_public: true,
-            refuses: vec!["fault"],
-            ..of_get(
-                "/openapi.json",
-                "openapi",
-                "This document.",
-                answered(JSON, schema::<BTreeMap<String, Value>>),
-                get(document),
-            )
-        },
-    ]
+/// Two features of it.
+fn example_of_rows() -> Value {
+    json!({ "samples": [example()], "features": ["grounding", "form"] })
 }
 
-/// An operation that takes nothing.
-fn of_get(
-    path: &'static str,
-    id: &'static str,
-    summary: &'static str,
-    answer: Answered,
-    route: MethodRouter<Arc<Service>>,
-) -> Operation {
-    let (answers, refuses) = (vec![answer], OF_ALL.to_vec());
-    Operation { path, method: "get", id, summary, is_public: false, takes: None, answers, refuses, route }
+/// The log-probabilities of a text.
+fn example_of_completions() -> Value {
+    json!({ "prompt": "def area(shape):", "echo": true, "logprobs": 1, "max_tokens": 0 })
+}
+
+/// Everything that the service does.
+pub(crate) fn operations() -> Vec<Operation> {
+    let checks = "Is each text supported by its change? The findings of `check --json`.";
+    let scores = "The features of each text: the rows of `score`.";
+    let explains = "One text, token by token: the JSON of `explain --json`, or its page.";
+    let completes = "Log-probabilities of given texts, in the form of OpenAI's completions.";
+    vec![
+        Operation::post::<CheckBody>("/v1/check", "check", checks, example, post(check::check))
+            .answers::<Findings>(JSON)
+            .answers::<Finding>(EVENTS)
+            .refuses(&["sample"]),
+        Operation::post::<ScoreBody>("/v1/score", "score", scores, example_of_rows, post(score::score))
+            .answers::<Rows>(JSON)
+            .answers::<BTreeMap<String, Value>>(EVENTS)
+            .refuses(&["sample", "features", "no_model"]),
+        Operation::post::<SampleBody>("/v1/explain", "explain", explains, example, post(explain::explain))
+            .answers::<Explanation>(JSON)
+            .answers::<String>("text/html")
+            .refuses(&["sample", "no_model"]),
+        Operation::post::<CompletionRequest>(
+            "/v1/completions",
+            "complete",
+            completes,
+            example_of_completions,
+            post(completions::completions),
+        )
+        .answers::<CompletionBody>(JSON)
+        .refuses(&["no_model"]),
+        Operation::get("/v1/models", "models", "The resident models.", get(completions::models))
+            .answers::<ModelList>(JSON),
+        Operation::open("/health/live", "live", "Does the service answer?", get(health::live)).answers::<Health>(JSON),
+        Operation::open("/health/ready", "ready", "Does it take requests?", get(health::ready))
+            .answers::<Health>(JSON)
+            .refuses(&["stopping"]),
+        Operation::get("/metrics", "metrics", "What it counts, for Prometheus.", get(health::metrics))
+            .answers::<String>("text/plain"),
+        Operation::open("/openapi.json", "openapi", "This document.", get(document))
+            .answers::<BTreeMap<String, Value>>(JSON),
+    ]
 }
 
 /// What the service says of itself, which is the same in every answer.

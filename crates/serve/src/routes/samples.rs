@@ -46,12 +46,12 @@ pub(super) async fn answer(
     reading: impl FnOnce(&Asked) -> Result<Reading, Refusal>,
     takes_features: bool,
 ) -> Result<Response, Refusal> {
-    let (asked, lent) =
+    let (asked, terms) =
         body::parsed(service, headers, body, move |limits, bytes| Asked::read(limits, bytes, takes_features)).await?;
     let reading = reading(&asked)?;
     let n = asked.samples.len();
     let work = asked.samples.into_iter().map(|sample| Work::Sample(reading.clone(), sample)).collect();
-    let answers = Answers::to(service, client, work, lent)?;
+    let answers = Answers::to(service, client, work, terms)?;
     let mut response = if accepts(headers, "text/event-stream") {
         answers.events(named.one)
     } else {
