@@ -11,6 +11,7 @@ JSON object: how requests ended, answers a second, how long they and the probe t
 import argparse
 import asyncio
 import json
+import math
 import re
 import time
 from collections import Counter
@@ -31,6 +32,7 @@ class Connection:
         self.more = f"Authorization: Bearer {token}\r\n" if token else ""
         self.reader = self.writer = None
         self.n_closed = 0
+        self.usable_until = 0
 
     async def ask(self, method, path, body=b""):
         """Status, seconds until to try again, and body of one answer. An open connection may be closed for having been idle at the very
@@ -46,6 +48,8 @@ class Connection:
             return await self.ask_once(method, path, body)
 
     async def ask_once(self, method, path, body):
+        if self.writer is not None and time.monotonic() > self.usable_until:
+            self.close()
         if self.writer is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -53,6 +57,9 @@ class Connection:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(re.search(r"content-length: (\d+)", head)[1])
         answer = await self.reader.readexactly(length)
+        # a second before the service closes what is idle, as it says, so that no request crosses the end
+        idle = re.search(r"keep-alive: timeout=(\d+)", head)
+        self.usable_until = time.monotonic() + (float(idle[1]) - 1 if idle else math.inf)
         if "connection: close" in head:
             self.close()
         again = re.search(r"retry-after: (\d+)", head)
