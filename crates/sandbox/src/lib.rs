@@ -27,6 +27,8 @@ pub mod sandbox;
 mod seccomp;
 #[cfg(target_os = "linux")]
 pub mod study;
+#[cfg(target_os = "linux")]
+mod usage;
 pub mod value;
 #[cfg(target_os = "linux")]
 pub mod verify;

@@ -2,7 +2,7 @@
 //! said only when none of their processes is left.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Write as _},
     os::fd::AsFd as _,
     time::{Duration, Instant},
@@ -15,7 +15,11 @@ use nix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{helper::Report, sandbox::Running};
+use crate::{
+    helper::Report,
+    sandbox::Running,
+    usage::{cpu_ms, resident_kb},
+};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +172,8 @@ struct Watched {
     worked: (u64, Instant),
     /// When it is ended if it has not done so by itself.
     deadline: Option<Instant>,
+    /// Whether it was told that nothing more is wanted of it.
+    was_told: bool,
     /// Why we ended it.
     verdict: Option<Status>,
     outcome: Option<Outcome>,
@@ -193,8 +199,19 @@ impl Watched {
             outbox: Vec::new(),
             close_when_empty: false,
             deadline: None,
+            was_told: false,
             verdict: None,
             outcome: None,
+        })
+    }
+
+    /// What it ended with. One of which nothing more was wanted may have ended well before we could end it, and is told alike: which of
+    /// the two came first says nothing of the program.
+    fn outcome(self) -> Option<Outcome> {
+        let was_told = self.was_told;
+        self.outcome.map(|outcome| match outcome.status {
+            Status::Exit(0) if was_told => Outcome { status: Status::Stopped, ..outcome },
+            _ => outcome,
         })
     }
 
@@ -379,47 +396,6 @@ fn drain(mut file: &File, mut take: impl FnMut(&[u8]) -> bool) -> bool {
     }
 }
 
-/// A page of memory where we look at it.
-const PAGE_KB: u64 = 4;
-
-/// The resident memory of a process and of all below it, in KiB. What ends meanwhile has none.
-fn resident_kb(process: i32) -> u64 {
-    sum_below(process, |folder| {
-        let text = fs::read_to_string(format!("{folder}/statm")).ok()?;
-        Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * PAGE_KB)
-    })
-}
-
-/// A tick of the processor as the kernel tells it, in milliseconds.
-const TICK_MS: u64 = 10;
-
-/// The time of the processor of a process and of all below it, with those that have ended and been waited for.
-fn cpu_ms(process: i32) -> u64 {
-    sum_below(process, |folder| {
-        let text = fs::read_to_string(format!("{folder}/stat")).ok()?;
-        // a program's name may hold anything, blanks and parentheses too; its time is the 14th to 17th word
-        let (_, words) = text.rsplit_once(')')?;
-        let ticks = words.split_ascii_whitespace().skip(11).take(4).filter_map(|word| word.parse::<u64>().ok());
-        Some(ticks.sum::<u64>() * TICK_MS)
-    })
-}
-
-/// The sum over a process and all below it of what is said in its folder.
-fn sum_below(process: i32, said: impl Fn(&str) -> Option<u64>) -> u64 {
-    let mut waiting = vec![process];
-    let mut sum = 0;
-    while let Some(process) = waiting.pop() {
-        let folder = format!("/proc/{process}");
-        sum += said(&folder).unwrap_or(0);
-        let threads = fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            waiting.extend(children.split_ascii_whitespace().filter_map(|number| number.parse::<i32>().ok()));
-        }
-    }
-    sum
-}
-
 /// Watches runs to their ends, all of them at once. `opening` is what they are sent first.
 ///
 /// # Errors
@@ -453,7 +429,7 @@ pub fn watch(runs: Vec<Running>, opening: Vec<Reply>, conversation: &mut dyn Con
             follow(&mut all, replies);
         }
     }
-    Ok(all.into_iter().filter_map(|watched| watched.outcome).collect())
+    Ok(all.into_iter().filter_map(Watched::outcome).collect())
 }
 
 fn follow(all: &mut [Watched], replies: Vec<Reply>) {
@@ -475,11 +451,15 @@ fn follow(all: &mut [Watched], replies: Vec<Reply>) {
                 all[who].write();
             }
             Reply::Finish(who) => {
+                all[who].was_told = true;
                 all[who].close_when_empty = true;
                 all[who].deadline = Some(Instant::now() + GRACE);
                 all[who].write();
             }
-            Reply::Stop(who) => all[who].end(Status::Stopped),
+            Reply::Stop(who) => {
+                all[who].was_told = true;
+                all[who].end(Status::Stopped);
+            }
         }
     }
 }

@@ -284,3 +284,20 @@ fn rules_agree_with_tests_alone_where_there_is_nothing_beside() {
         assert!(verified.runs.iter().all(|run| !matches!(run.status, Status::Failed(_))));
     }
 }
+
+#[test]
+fn whether_a_run_ended_or_was_ended_does_not_depend_on_who_was_faster() {
+    let verifier = verifier(once());
+    // one that cannot be loaded, one that is soon done, and one that has something to do when its input ends
+    let slow = "import atexit, time\natexit.register(time.sleep, 1)\ndef f(n): return n + 1\n";
+    for code in ["def f(n)\n", RIGHT, slow] {
+        for _ in 0..5 {
+            let verified = verify(&verifier, &case(code, RIGHT));
+            let of_program = verified.runs.iter().filter(|run| run.program == "code").map(|run| &run.status);
+            assert!(
+                of_program.clone().count() > 0 && of_program.into_iter().all(|status| *status == Status::Stopped),
+                "{verified:#?}"
+            );
+        }
+    }
+}

@@ -322,7 +322,7 @@ fn ended(talk: Talk, name: &str, integrity: Integrity, outcome: Outcome) -> Ende
         }
         (None, None, Some((how, detail))) if how == "fail" => (Mark::Fail, detail),
         (None, None, Some((_, detail))) => match &status {
-            Status::Exit(0) => (Mark::Error, detail),
+            Status::Exit(0) | Status::Stopped => (Mark::Error, detail),
             status => mark_of(status),
         },
         // tests that are run elsewhere and end by themselves say nothing of the program
