@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader, ffi_stream::RecordBatchStreamReader};
 use arrow_pyarrow::{PyArrowType, Table as Batches};
+use rayon::prelude::*;
 use serde_json::Value;
 
 use veridiff_table::{ID_COLUMN, Row, Table};
@@ -13,6 +14,12 @@ use crate::error::{Fault, Result};
 
 /// What messages call a table in memory.
 const NAME: &str = "the table";
+
+/// Samples whose changes are read by one thread at a time.
+const TOGETHER: usize = 64;
+
+/// How many changes are told of that are not quite as they should be.
+const TOLD: usize = 5;
 
 /// A stream of Arrow, of whatever Python object that gives one.
 pub type Stream = PyArrowType<RecordBatchStreamReader>;
@@ -69,8 +76,11 @@ pub fn samples(table: &Table, distinct: bool) -> Samples {
             Err(error) => bad.push((place, id, error)),
         }
     }
-    for told in settle_changes(samples.iter_mut().map(|(_, sample)| sample)) {
-        tracing::warn!("{told}");
+    let settle = |some: &mut [(usize, Sample)]| settle_changes(some.iter_mut().map(|(_, sample)| sample));
+    let told: Vec<String> = samples.par_chunks_mut(TOGETHER).flat_map_iter(settle).collect();
+    told.iter().take(TOLD).for_each(|told| tracing::warn!("{told}"));
+    if told.len() > TOLD {
+        tracing::warn!("{} more changes have something of that kind", told.len() - TOLD);
     }
     if distinct && let Some((n, first)) = make_ids_distinct(samples.iter_mut().map(|(_, sample)| sample)) {
         tracing::warn!("{n} samples have the id of an earlier one and are called `{first}` and so on");
