@@ -25,7 +25,7 @@
     ["verdict", "verdict", (row) => [verdictOf(row)]],
     ["rule", "rule", (row) => row.said.facts.map((fact) => fact.rule)],
     ["file", "file", (row) => (row.file === null ? [] : [row.file])],
-    ["generator", "written by", (row) => (row.sample.generator === null ? [] : [row.sample.generator])],
+    ["generator", "written by", (row) => [row.sample.generator ?? row.sample.author ?? []].flat()],
     ["label", "labelled", (row) => [labels.get(row.id)?.answer ?? "not yet"]],
   ];
   // filters by what veridiff says
@@ -119,7 +119,7 @@
     buttons.forEach(({ item }) => { item.hidden = true; });
     shown.forEach((index) => { buttons[index].item.hidden = false; });
     const order = isBlind() ? "in the order given" : "the worst first";
-    byId("shown").textContent = `${shown.length === rows.length ? rows.length : `${shown.length} of ${rows.length}`} texts, ${order}`;
+    byId("shown").textContent = `${shown.length === rows.length ? rows.length : `${shown.length} of ${rows.length}`} ${rows.length === 1 ? "text" : "texts"}, ${order}`;
   };
   filters.addEventListener("change", () => {
     filter();
