@@ -122,14 +122,18 @@ fn a_page_of_a_long_change_has_attribution_if_it_is_asked_for() {
         format!("--- a/x.py\n+++ b/x.py\n@@ -1,60 +1,60 @@\n{}", (1..60).map(line).collect::<String>()),
     );
     let text: String = (1..30).map(|n| format!("`new_value_{n}` is {n}. ")).collect();
-    let run = |text: &str, more: &[&str]| {
-        let args = ["explain", "long.diff", "-m", text, "--detector", "none", "--model", &model, "--html", "page.html"];
+    desk.write("short.diff", format!("--- a/x.py\n+++ b/x.py\n@@ -3 +3 @@\n{}", line(3)));
+    let run = |diff: &str, text: &str, more: &[&str]| {
+        let args = ["explain", diff, "-m", text, "--detector", "none", "--model", &model, "--html", "page.html"];
         desk.run(&[&args, more].concat()).ends(0, &[]);
         desk.text("page.html")
     };
-    assert!(run(&text, &[]).contains(LEFT_OUT));
-    assert!(!run(&text, &["--full"]).contains(LEFT_OUT));
-    assert!(!run("`new_value_3` is 3.", &[]).contains(LEFT_OUT), "a short text rests on it in no time");
+    assert!(run("long.diff", &text, &[]).contains(LEFT_OUT));
+    assert!(!run("long.diff", &text, &["--full"]).contains(LEFT_OUT));
+    assert!(
+        !run("short.diff", "`new_value_3` is 3.", &[]).contains(LEFT_OUT),
+        "of a short change it is there in no time"
+    );
 }
 
 /// What the features add to a verdict makes its probability, by the detector's calibration.

@@ -105,7 +105,7 @@ pub trait Conversation {
 pub const MAX_MESSAGE: usize = 4 << 20;
 
 /// How long a program may take to end of which nothing more is wanted.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_millis(300);
 
 /// How often memory is looked at.
 const LOOK: Duration = Duration::from_millis(20);
