@@ -25,6 +25,9 @@ use crate::error::{Fault, Result};
 /// How often it is looked whether Ctrl-C was pressed.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// Is told what is done, how much of it, and of how much.
+type Tell = Box<dyn Fn(&str, usize, usize) + Send + Sync>;
+
 /// What work says on its way.
 enum Said<T> {
     /// So many pieces are done of so many, of what this is called.
@@ -35,7 +38,7 @@ enum Said<T> {
 
 /// What work tells how far it is, and asks whether it is still wanted.
 pub struct Teller {
-    tell: Box<dyn Fn(&str, usize, usize) + Send + Sync>,
+    tell: Tell,
     stopped: Arc<AtomicBool>,
 }
 
@@ -102,7 +105,7 @@ pub fn beside<T: Send + 'static>(
 }
 
 /// How the work tells how far it is; nothing where nobody listens.
-fn telling<T: Send + 'static>(say: Sender<Said<T>>, is_heard: bool) -> Box<dyn Fn(&str, usize, usize) + Send + Sync> {
+fn telling<T: Send + 'static>(say: Sender<Said<T>>, is_heard: bool) -> Tell {
     let say = Mutex::new(say);
     Box::new(move |what, n_done, n| {
         if is_heard {
