@@ -124,6 +124,8 @@ pub fn about(time: Duration) -> String {
         s if s < 1.5 => "a second".to_owned(),
         s if s < 10.0 => format!("about {s:.0} s"),
         s if s < 90.0 => format!("about {:.0} s", (s / 5.0).round() * 5.0),
+        // a line is told every half minute, and two in a row are to differ
+        s if s < 9.75 * 60.0 => format!("about {} min", (s / 30.0).round() / 2.0),
         s if s < 90.0 * 60.0 => format!("about {:.0} min", s / 60.0),
         s if s < 48.0 * 3600.0 => format!("about {:.1} h", s / 3600.0),
         s => format!("about {:.0} days", s / 86400.0),
@@ -365,8 +367,14 @@ mod tests {
         state.finished(49_200_000, 49_200_000, begun + Duration::from_secs(20));
         let line = state.line(begun + Duration::from_secs(20));
         assert_eq!(line, "smollm2-135m: 49 MB of 98 MB fetched, about 20 s left");
-        let said = [0.4, 7.0, 43.0, 372.0, 6000.0, 86400.0 * 3.0].map(|s| about(Duration::from_secs_f64(s)));
-        assert_eq!(said, ["a second", "about 7 s", "about 45 s", "about 6 min", "about 1.7 h", "about 3 days"]);
+        let said =
+            [0.4, 7.0, 43.0, 105.0, 135.0, 372.0, 6000.0, 86400.0 * 3.0].map(|s| about(Duration::from_secs_f64(s)));
+        let minutes = ["about 2 min", "about 2.5 min", "about 6 min"];
+        assert_eq!(said[3..6], minutes);
+        assert_eq!(
+            [&said[..3], &said[6..]].concat(),
+            ["a second", "about 7 s", "about 45 s", "about 1.7 h", "about 3 days"]
+        );
     }
 
     #[test]

@@ -31,7 +31,15 @@ pub fn is_stdin(path: &Path) -> bool {
 
 /// A file, or stdin for `-`, as text.
 pub fn read(path: &Path) -> anyhow::Result<String> {
-    String::from_utf8(bytes(path)?).with_context(|| format!("`{}` is not UTF-8", path.display()))
+    let bytes = bytes(path)?;
+    let is_binary = bytes.contains(&0);
+    String::from_utf8(bytes).map_err(|_| {
+        let (problem, hint) = match is_binary {
+            true => ("is no text", "give a diff, a text, samples (.jsonl) or comments (JSON)"),
+            false => ("is not UTF-8", "`iconv -f LATIN1 -t UTF-8 FILE` makes it so, if it is Latin-1"),
+        };
+        UsageError::error(format!("`{}` {problem}", path.display()), hint)
+    })
 }
 
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {

@@ -19,7 +19,7 @@ use veridiff_core::{
     settings::{Settings, Targets},
 };
 use veridiff_engine::{
-    files::source::ResolveOptions,
+    files::source::{self, ResolveOptions},
     ops::has_bf16_products,
     plan::parse_size,
     reading::attribution::{AttributedFn, Denominator, Fold},
@@ -87,6 +87,8 @@ fn threads(text: &str) -> Result<usize, String> {
 impl ModelArgs {
     /// As the library takes them; see [`PlaceArgs::options`].
     pub fn options(&self) -> anyhow::Result<ModelOptions> {
+        // a detector may ask no model, and a name that is none is a mistake even so
+        self.model.iter().try_for_each(|model| source::check(model))?;
         Ok(ModelOptions { models: self.model.clone(), ..self.place.options()? })
     }
 }

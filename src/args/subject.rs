@@ -13,7 +13,7 @@ use veridiff_text::{
     message::{Made, made},
     sample::{
         Sample, Task,
-        platforms::{PlatformError, github_comments, gitlab_discussions},
+        platforms::{PlatformError, github_comments, gitlab_discussions, refusal},
     },
 };
 
@@ -257,6 +257,10 @@ impl SubjectArgs {
         found.map_err(|error| {
             let is_positional = self.what.iter().any(|what| what == revision);
             match is_positional {
+                true if Path::new(revision).is_dir() => UsageError::error(
+                    format!("`{revision}` is a folder, and no commit"),
+                    format!("a commit of the repository there: `veridiff {verb} HEAD --repo {revision}`"),
+                ),
                 true if revision.contains(char::is_whitespace) => UsageError::error(
                     "a text needs the change that it is about",
                     format!(
@@ -278,7 +282,14 @@ impl SubjectArgs {
         if is_stdin(file) || is_jsonl {
             return self.of_samples(file);
         }
-        match read(file)?.trim_start().chars().next() {
+        let content = read(file)?;
+        match content.trim_start().chars().next() {
+            None => Err(UsageError::error(
+                format!("`{}` is empty", file.display()),
+                "see whether the command that writes it failed: a file of samples has one JSON object a line, an export of \
+                 comments one list",
+            )),
+            Some('{') if is_refusal(&content) => Ok(Subject::of(comments(file)?, None)),
             Some('[') => Ok(Subject::of(comments(file)?, self.repository.tree(None)?)),
             Some('{') => self.of_samples(file),
             _ => Err(UsageError::error(
@@ -370,6 +381,12 @@ impl SubjectArgs {
         let is_text_stdin = self.text.as_deref().is_some_and(is_stdin);
         let (change, text) = match diff {
             Some(diff) if is_stdin(diff) && is_text_stdin => bail!("--diff and --text cannot both read stdin"),
+            Some(diff) if self.text.as_deref() == Some(diff) => {
+                return Err(UsageError::error(
+                    format!("`{}` is given as the change and as the text", diff.display()),
+                    "name the file with the text by --text, or give the text by --message",
+                ));
+            }
             Some(diff) => {
                 let text = self.text_alone()?;
                 (change_in(diff, &text)?, text)
@@ -388,8 +405,14 @@ impl SubjectArgs {
             }
         };
         let notes = change.notes.iter().map(ToString::to_string).collect();
-        Ok((notes, Sample::new(UNNAMED, &change.diff, &text)))
+        let id = diff.filter(|diff| !is_stdin(diff)).map_or(UNNAMED.into(), |diff| diff.display().to_string());
+        Ok((notes, Sample::new(&id, &change.diff, &text)))
     }
+}
+
+/// Whether a file holds what a code host answered in the place of comments.
+fn is_refusal(json: &str) -> bool {
+    serde_json::from_str(json).is_ok_and(|answer| refusal(&answer).is_some())
 }
 
 /// The text of a file. A sentence in the place of a path is not looked for on disk.

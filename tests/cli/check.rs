@@ -34,7 +34,10 @@ fn a_text_is_judged_wherever_it_comes_from() {
         ("--text - --json", format!("{DIFF}`frobnicate_matrix` should call `quaternion_hash` first.\n")),
         ("--diff change.diff --text - --json", "`frobnicate_matrix` should call `quaternion_hash` first.".to_owned()),
     ];
-    let found: Vec<Value> = ways.iter().map(|(args, stdin)| check(&desk, args, stdin).lines().remove(0)).collect();
+    let mut found: Vec<Value> = ways.iter().map(|(args, stdin)| check(&desk, args, stdin).lines().remove(0)).collect();
+    // a text is called after the file of its change, where there is one
+    let ids: Vec<Value> = found.iter_mut().map(|finding| finding["id"].take()).collect();
+    assert_eq!(ids, ["change.diff", "stdin", "stdin", "change.diff"]);
     assert!(found.iter().all(|finding| *finding == found[0]), "{found:#?}");
     let facts = found[0]["statements"][0]["facts"].as_array().unwrap();
     let says: Vec<String> = facts.iter().map(|fact| fact["says"].to_string()).collect();
@@ -98,8 +101,7 @@ fn what_cannot_be_checked_is_refused_with_a_way_out() {
     check(&desk, "--text blank", DIFF).refused(&["the text is blank"]);
     check(&desk, "--text -", DIFF).refused(&["the text is blank", "behind the diff"]);
     check(&desk, "--text blank", "").refused(&["the change is blank"]);
-    desk.run_line("check --detector no-such --diff change.diff --text change.diff")
-        .refused(&["no-such", "review", "commit"]);
+    desk.run_line("check --detector no-such --diff change.diff --text blank").refused(&["no-such", "review", "commit"]);
     desk.run_line("check --diff change.diff").refused(&[
         "there is no text",
         "hint: give it as --message TEXT",
@@ -264,6 +266,40 @@ fn slips_get_a_guess() {
         .refused(&["`-` is a diff, where samples are read", "veridiff check -m TEXT"]);
     desk.run(&["check", "d.diff", "-m", "adds b", "--ignore", "VD03"]).refused_by_usage(&["did you mean `VD003`?"]);
     desk.run(&["check", "d.diff", "-m", "adds b", "--threads", "0"]).refused_by_usage(&["at least one is needed"]);
+    let no_model = ["check", "d.diff", "-m", "adds b", "--task", "commit", "--model"];
+    desk.run(&[&no_model[..], &["smolm2-135m"]].concat())
+        .refused(&["smolm2-135m", "hint: did you mean `smollm2-135m`?"]);
+}
+
+#[test]
+fn what_is_no_input_is_called_what_it_is() {
+    let desk = Desk::new();
+    desk.write(
+        "d.diff",
+        "@@ -1 +1 @@
+-a
++b
+",
+    );
+    desk.write("empty.json", "");
+    desk.write(
+        "answer.json",
+        r#"{"message": "Not Found", "documentation_url": "https://docs.example", "status": "404"}"#,
+    );
+    desk.write("picture", b"\x89PNG\0\xff".as_slice());
+    desk.write("latin", b"caf\xe9".as_slice());
+    let refused = |args: &str, says: &[&str]| desk.run_line(&format!("check {args} --detector none")).refused(says);
+    refused("empty.json", &["`empty.json` is empty", "hint: see whether the command that writes it failed"]);
+    for way in ["", "--github-comments "] {
+        let says = ["no comments", "what the code host answered: Not Found", "hint: ask again"];
+        refused(&format!("{way}answer.json"), &says);
+    }
+    refused("picture", &["`picture` is no text", "hint: give a diff"]);
+    refused("d.diff --text latin", &["`latin` is not UTF-8", "hint: `iconv"]);
+    refused("--diff d.diff --text d.diff", &["`d.diff` is given as the change and as the text", "hint: name the file"]);
+    std::fs::create_dir(desk.path("folder")).unwrap();
+    desk.run_line("check folder")
+        .refused(&["`folder` is a folder, and no commit", "`veridiff check HEAD --repo folder`"]);
 }
 
 #[test]

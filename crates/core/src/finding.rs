@@ -413,11 +413,20 @@ pub(crate) fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribu
     parts
 }
 
+/// In what a text is unlike those that a detector learnt from, one sentence each: the kinds and lengths among the columns of its row, its
+/// features' `values`, and what a stack lacks.
+pub fn unlike_training(detector: &Detector, row: &Row, values: &[f64]) -> Vec<String> {
+    let mut notes = detector.training.domain.differences(row);
+    notes.extend(range_notes(detector, values));
+    notes.extend(absent_notes(detector, values));
+    notes
+}
+
 /// Standard deviations from the training mean beyond which a value is unlike the training rows.
 const UNLIKE: f64 = 4.0;
 
 /// What a reader should know about values that the detector was not trained on.
-pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
+fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
     let far = |(f, &value): (&veridiff_detector::DetectorFeature, &f64)| {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let (least, lies, most) = match f.quantiles[..] {
@@ -437,7 +446,7 @@ pub(crate) fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
 }
 
 /// What a stack lacks of its members, and what they are worth to it.
-pub(crate) fn absent_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
+fn absent_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
     let Some(stack) = detector.model().stack() else { return Vec::new() };
     let auc = |auc: Option<f64>| auc.map_or("unknown".to_owned(), |auc| format!("{auc:.2}"));
     let note = |member: &Member| {

@@ -20,8 +20,8 @@ use crate::{
         grounding::GROUNDING,
     },
     finding::{
-        Evidence, Finding, Likelier, RestsOn, SurprisingWord, absent_notes, contributions, place, range_notes,
-        rests_on, statements, surprising,
+        Evidence, Finding, Likelier, RestsOn, SurprisingWord, contributions, place, rests_on, statements, surprising,
+        unlike_training,
     },
     focus::{Focused, Reach},
     run::{batch::Batch, models::ModelOptions},
@@ -385,9 +385,7 @@ impl Judge {
         let language = sample.language.clone().or_else(|| language::of_diff(case.diff()).map(str::to_owned));
         columns.extend(kind("language", language));
         columns.extend(kind("generator", sample.generator.clone()));
-        finding.notes.extend(self.detector.training.domain.differences(&columns));
-        finding.notes.extend(range_notes(&self.detector, &values));
-        finding.notes.extend(absent_notes(&self.detector, &values));
+        finding.notes.extend(unlike_training(&self.detector, &columns, &values));
         finding.notes.extend(parts.iter().find_map(|part| part.reach.note.clone()));
         finding
     }

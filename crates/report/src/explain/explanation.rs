@@ -20,7 +20,7 @@ use veridiff_facts::{
     judge::{Judgement, OF_ANOTHER_TREE},
     rules::Choice,
 };
-use veridiff_text::{diff::LineKind, sample::Sample};
+use veridiff_text::{diff::LineKind, language, sample::Sample};
 
 /// The version of the JSON's schema. Fields may be added under one version; none is taken away or changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -106,7 +106,7 @@ pub struct About {
     pub task: String,
     /// Which system wrote the text.
     pub generator: Option<String>,
-    /// The programming language of the change.
+    /// The programming language of the change: the sample's own, else as the first file's name tells.
     pub language: Option<String>,
     /// 1 if a person found the text unsupported, 0 if supported.
     pub label: Option<u8>,
@@ -365,7 +365,7 @@ impl Explanation {
             sample: About {
                 task: sample.task.name().to_owned(),
                 generator: sample.generator.clone(),
-                language: sample.language.clone(),
+                language: sample.language.clone().or_else(|| language::of_diff(read.case.diff()).map(str::to_owned)),
                 label: sample.label.map(u8::from),
                 label_type: sample.label_type.clone(),
             },

@@ -12,6 +12,7 @@ use veridiff_core::{
         catalogue::FeatureSet,
         reference::{BLEU4, bleu::Bleu},
     },
+    finding::unlike_training,
     focus::Focused,
     settings::Settings,
     verdict::Opinion,
@@ -226,6 +227,8 @@ impl Explanation {
             for (&place, &contribution) in places.iter().zip(&contributions) {
                 self.features[place].contribution = Some(contribution);
             }
+            let unlike = unlike_training(detector, &self.kinds_and_lengths(), &values);
+            self.notes.extend(unlike);
             let p_hallucination = detector.probability(&values);
             self.verdict = Some(DetectorVerdict {
                 detector: detector.id().to_owned(),
@@ -241,5 +244,15 @@ impl Explanation {
             }
         }
         missing
+    }
+
+    /// What its row in a table would say of its kind and its lengths.
+    fn kinds_and_lengths(&self) -> Row {
+        let text = |key: &str, value: &Option<String>| value.clone().map(|value| (key.to_owned(), value.into()));
+        let length = |name: &str, n: usize| (format!("{name}@{}", self.scorer), n.into());
+        let kinds = [text("language", &self.sample.language), text("generator", &self.sample.generator)];
+        let lengths =
+            [length("n_prompt_tokens", self.n_prompt_tokens), length("n_response_tokens", self.n_response_tokens)];
+        kinds.into_iter().flatten().chain(lengths).collect()
     }
 }

@@ -4,7 +4,7 @@
 //! that it stands under. GitLab: what `merge_requests/N/discussions` of its API gives; its notes have a place and no hunk, so the
 //! whole diff is needed beside it.
 
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Map, Value};
 
 use super::Sample;
 use crate::diff::{
@@ -14,7 +14,7 @@ use crate::diff::{
 
 /// Why an export cannot be read.
 ///
-/// `found` is what the export holds in words and `expected` what it should hold; `source` says where in it, with line and column for JSON.
+/// `found` is what the export holds in words and `expected` what it should hold; `said` is the host's own word; `source` says where in it, with line and column for JSON.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are described above, once")]
@@ -25,6 +25,9 @@ pub enum PlatformError {
     /// It is JSON of another kind.
     #[error("the export holds {found}, where {expected} was expected")]
     Shape { found: &'static str, expected: &'static str },
+    /// The code host gave no comments and said why, as in `{"message": "Not Found"}`.
+    #[error("the export holds no comments, but what the code host answered: {said}")]
+    Refused { said: String },
     /// The diff beside GitLab's discussions cannot be read.
     #[error("the diff of the discussions cannot be read")]
     Diff {
@@ -38,6 +41,9 @@ impl PlatformError {
     pub fn hint(&self) -> &'static str {
         match self {
             PlatformError::Diff { .. } => "give --diff with what `git diff BASE...HEAD` prints for the merge request",
+            PlatformError::Refused { .. } => {
+                "ask again, with the right repository and number, and a token that may read them"
+            }
             _ => {
                 "GitHub: `gh api repos/OWNER/REPO/pulls/N/comments --paginate`; GitLab: `glab api projects/ID/merge_requests/N/discussions`"
             }
@@ -139,13 +145,22 @@ fn entries(json: &str) -> Result<Vec<Value>, PlatformError> {
             Value::Array(_) => {
                 return Err(PlatformError::Shape { found: "a list of other things", expected: "a list of comments" });
             }
-            Value::Object(_) => {
+            Value::Object(answer) => {
+                if let Some(said) = refusal(&answer) {
+                    return Err(PlatformError::Refused { said: said.to_owned() });
+                }
                 return Err(PlatformError::Shape { found: "one object", expected: "a list of comments" });
             }
             _ => return Err(PlatformError::Shape { found: "a single value", expected: "a list of comments" }),
         }
     }
     Ok(all)
+}
+
+/// Why a code host gave no comments, where its answer is one object that says so and holds no sample.
+pub fn refusal(answer: &Map<String, Value>) -> Option<&str> {
+    let is_sample = ["diff", "text"].into_iter().any(|key| answer.contains_key(key));
+    ["message", "error"].into_iter().find_map(|key| answer.get(key)?.as_str()).filter(|_| !is_sample)
 }
 
 #[cfg(test)]
@@ -194,5 +209,9 @@ mod tests {
             assert!(error.to_string().contains(says) && error.hint().contains("gh api"), "{error}");
         }
         assert_eq!(github_comments("[]").unwrap(), Exported::default());
+        let error = github_comments(r#"{"message": "Not Found", "status": "404"}"#).unwrap_err();
+        assert!(error.to_string().ends_with("answered: Not Found") && error.hint().contains("token"), "{error}");
+        let sample = json!({ "message": "a column of the user's", "diff": "+x", "text": "t" });
+        assert_eq!(refusal(sample.as_object().unwrap()), None);
     }
 }
