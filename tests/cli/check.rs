@@ -53,8 +53,11 @@ fn a_text_is_judged_wherever_it_comes_from() {
     // the examples are of many languages
     assert_eq!(found[0]["notes"], serde_json::json!([]));
     let elsewhere = DIFF.replace("area.py", "area.swift");
-    let elsewhere =
-        check(&desk, "--text - --json", &format!("{elsewhere}The area is now `width * shape.height`.")).lines();
+    let input = format!("{elsewhere}The area is now `width * shape.height`.");
+    // alone, a text without objection is told too how far its verdict goes
+    let page = check(&desk, "--text -", &input).stdout;
+    assert!(page.starts_with("no objection") && page.contains("note: the detector learnt from no language"), "{page}");
+    let elsewhere = check(&desk, "--text - --json", &input).lines();
     let notes = elsewhere[0]["notes"].to_string();
     assert!(notes.contains("the detector learnt from no language `swift`, but from c, cpp"), "{notes}");
 }

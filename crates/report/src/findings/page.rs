@@ -85,7 +85,9 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
         );
     }
     finding.judge.iter().flat_map(judge_lines).for_each(|line| page.push_str(&format!("{INDENT}{line}\n")));
-    if finding.verdict >= Some(Verdict::Abstain) {
+    // beside many others a text without objection is one line; alone, it is told how far the reading went
+    let least = if is_named { Verdict::Abstain } else { Verdict::Clear };
+    if finding.verdict >= Some(least) {
         for note in &finding.notes {
             let _ = writeln!(page, "{INDENT}note: {}", printable(note));
         }
