@@ -96,6 +96,31 @@ def check_blind(page, n, summary):
     assert select.input_value() == "" and page.locator("#list li:not([hidden])").count() == n
 
 
+def long_change():
+    """A change of 500 lines in which one sentence is contradicted near the end."""
+    lines = [f"+    step({n})" for n in range(480)]
+    lines[450] = "+    limit = 30"
+    diff = f"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,{len(lines) + 1} @@\n def run():\n-    limit = 20\n" + "\n".join(lines) + "\n"
+    return {"id": "long", "diff": diff, "text": "Lowers `limit` from 20 to 10."}
+
+
+def check_fold(page):
+    """Of a long change what is told of stands open, the rest behind a button; labelling blind folds nothing, which would tell."""
+    folds, against = page.locator("#diff .fold button"), page.locator("#diff .line.against")
+    assert against.count() > 0 and folds.count() > 0, (against.count(), folds.count())
+    assert against.evaluate_all("all => all.every(e => e.checkVisibility())")
+    n_open = page.locator("#diff .line:not(.fold):visible").count()
+    assert n_open < 200, n_open
+    n_folds = folds.count()
+    folds.first.focus()
+    page.keyboard.press("Enter")
+    assert folds.count() == n_folds - 1 and page.locator("#diff .line:not(.fold):visible").count() > n_open
+    assert page.evaluate("document.activeElement.classList.contains('line')"), "the focus stays in the change"
+    page.locator("#filters input").check()
+    assert folds.count() == 0 and page.locator("#diff .line[hidden]").count() == 0
+    page.locator("#filters input").uncheck()
+
+
 def saved(page, button):
     if not page.locator("#labelling details").evaluate("e => e.open"):
         page.locator("#labelling summary").click()
@@ -118,6 +143,17 @@ def main():
         (folder / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         command = [veridiff, "check", "--detector", args.detector, "--input", "in.jsonl", "--html", "page.html", "--exit-zero"]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        (folder / "long.jsonl").write_text(json.dumps(long_change()) + "\n", encoding="utf-8")
+        command = [veridiff, "check", "--detector", "none", "long.jsonl", "--html", "long.html", "--exit-zero"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for width in WIDTHS:
+            with shown(browser, folder / "long.html", width) as page:
+                page.wait_for_selector("html[data-ready]")
+                assert is_within(page), f"wider than {width}"
+                if args.keep:
+                    args.keep.mkdir(parents=True, exist_ok=True)
+                    page.screenshot(path=args.keep / f"long-{width}.png")
+                check_fold(page)
         for width in WIDTHS:
             for scheme in SCHEMES:
                 with shown(browser, folder / "page.html", width, scheme=scheme) as page:

@@ -83,6 +83,7 @@
       // then it holds until the page is left
     }
     hide();
+    if (current >= 0) open(current);
   });
   filters.addEventListener("submit", (event) => event.preventDefault());
 
@@ -128,9 +129,46 @@
 
   // ---- one text ----
   const KINDS = { "+": ["added", "added line"], "-": ["removed", "removed line"], " ": ["", ""], "@": ["header", "header"] };
+  // of a long change, lines far from what is told of it are folded away; whoever is told nothing sees all
+  const LONG = 200, AROUND = 15;
+  let drawn = [], folds = new Map();
+  const unfold = (line) => {
+    const fold = folds.get(line);
+    if (!fold) return;
+    fold.row.remove();
+    fold.lines.forEach((other) => { other.hidden = false; folds.delete(other); });
+  };
+  const fold = (near) => {
+    if (drawn.length <= LONG || isBlind()) return;
+    const isNear = (at) => near.length === 0 ? at < LONG : near.some((told) => Math.abs(told - at) <= AROUND);
+    for (let at = 0; at < drawn.length;) {
+      let end = at;
+      while (end < drawn.length && !isNear(end)) end++;
+      // a few lines are not worth a button
+      if (end - at > AROUND) {
+        const lines = drawn.slice(at, end), row = element("div", "line fold"), button = element("button", "", `${lines.length} more lines`);
+        row.setAttribute("role", "row");
+        const cell = row.appendChild(element("span"));
+        cell.setAttribute("role", "cell");
+        button.type = "button";
+        button.addEventListener("click", () => {
+          unfold(lines[0]);
+          lines[0].focus({ preventScroll: true });
+        });
+        cell.append(button);
+        lines[0].before(row);
+        lines.forEach((line) => {
+          line.hidden = true;
+          folds.set(line, { row, lines });
+        });
+      }
+      at = Math.max(end, at + 1);
+    }
+  };
   const goTo = (index) => {
-    const line = byId("diff").children[index];
+    const line = drawn[index];
     if (!line) return;
+    unfold(line);
     document.querySelectorAll(".line.found").forEach((other) => other.classList.remove("found"));
     line.classList.add("found");
     line.scrollIntoView({ block: "center" });
@@ -167,6 +205,7 @@
     const against = new Set(row.said.facts.flatMap((fact) => fact.lines.map((line) => line.line)));
     const most = Math.max(0, ...row.lines.map(([, before, after]) => Math.max(before ?? 0, after ?? 0)));
     byId("diff").style.setProperty("--digits", `${String(most).length}ch`);
+    [drawn, folds] = [[], new Map()];
     row.lines.forEach(([kind, before, after, text], at) => {
       const line = element("div", `line ${KINDS[kind][0]}`);
       line.setAttribute("role", "row");
@@ -185,7 +224,9 @@
       cell("", kind === "@" ? "" : kind);
       show(cell("code"), text);
       byId("diff").append(line);
+      drawn.push(line);
     });
+    fold([...against, ...(row.line === null ? [] : [row.line])]);
     answered();
   };
   const answered = () => {

@@ -57,6 +57,8 @@ struct Row<'a> {
     lines: Vec<(char, Option<usize>, Option<usize>, String)>,
     /// The file that it is about, if that is known.
     file: Option<&'a str>,
+    /// Which of `lines` it is about, if that is known.
+    line: Option<usize>,
     notes: &'a [String],
     /// The sample, to be written with a label.
     sample: Map<String, Value>,
@@ -76,11 +78,16 @@ impl<'a> Row<'a> {
         whole.insert("diff".to_owned(), Value::from(sample.diff.as_str()));
         whole.insert("text".to_owned(), Value::from(sample.text.as_str()));
         let verdict = finding.verdict.map_or(0, |verdict| 1 + verdict as u8);
+        let lines = lines(&sample.diff);
+        // the samples of a code host know it; else the place is the change's first line, which tells nothing
+        let is_known = sample.extra.contains_key("line");
+        let new = finding.place.as_ref().filter(|_| is_known).map(|place| place.line);
         Row {
             id: &sample.id,
             said: Card::of(finding),
             text: pieces(&sample.text, &spans),
-            lines: lines(&sample.diff),
+            line: new.and_then(|new| lines.iter().position(|(.., after, _)| *after == Some(new))),
+            lines,
             file: finding.place.as_ref().map(|place| place.file.as_str()),
             notes: &finding.notes,
             sample: whole,
