@@ -4,6 +4,7 @@ pub mod backend;
 pub mod book;
 pub mod change;
 pub mod device;
+pub mod execution;
 pub mod references;
 pub mod repository;
 pub mod resamples;

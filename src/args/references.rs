@@ -1,11 +1,13 @@
 //! Encoders, classifiers and BLEU, as the command line names them.
 
+use std::{path::PathBuf, sync::Arc};
+
 use veridiff_core::{
     families::reference::{bleu::Bleu, entailment::EntailmentScore},
     run::references::{PoolingChoice, ReferenceError, References},
 };
 
-use super::choice;
+use super::{choice, execution::executions_in};
 use crate::terminal::UsageError;
 
 /// The heading of these options.
@@ -30,6 +32,9 @@ pub struct ReferenceArgs {
     /// BLEU-4 variant: codereviewer, sacrebleu or nltk; settings follow after colons [default: codereviewer]
     #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "VARIANT")]
     bleu: Option<Bleu>,
+    /// What `verify` wrote about programs, joined by the ids of the samples: the features of the family execution
+    #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "FILE")]
+    execution: Option<PathBuf>,
     /// Texts that go through an encoder or classifier together; more than 1 is faster on a GPU and agrees within 1e-5,
     /// not to the byte
     #[arg(long, help_heading = REFERENCES, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
@@ -37,16 +42,18 @@ pub struct ReferenceArgs {
 }
 
 impl ReferenceArgs {
-    /// As the library takes them.
-    pub fn references(&self) -> References {
-        References {
+    /// As the library takes them; what `verify` wrote is read.
+    pub fn references(&self) -> anyhow::Result<References> {
+        let executions = self.execution.as_deref().map(executions_in).transpose()?;
+        Ok(References {
             encoders: self.encoder.clone(),
             poolings: self.pooling.clone(),
             classifiers: self.classifier.clone(),
             entailment: self.entailment,
             bleu: self.bleu,
             batch: usize::from(self.encoder_batch),
-        }
+            executions: executions.map(Arc::new),
+        })
     }
 }
 
@@ -62,6 +69,7 @@ pub fn in_options(error: ReferenceError) -> anyhow::Error {
             format!("--{given} is given, but no chosen feature uses it"),
             format!("add `{feature}` to --features, or leave --{given} out"),
         ),
+        ReferenceError::NoExecutions { feature } => UsageError::error(format!("`{feature}` needs --execution"), hint),
         ReferenceError::NoEncoder { encoder, .. } => {
             UsageError::error(format!("--pooling {encoder}=…: no encoder is called `{encoder}`"), hint)
         }

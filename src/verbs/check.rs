@@ -1,6 +1,6 @@
 //! `veridiff check`: is a text supported by its change? A gate for review bots and commit hooks.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{collections::HashSet, ops::ControlFlow, path::PathBuf};
 
 use anyhow::Context;
 use clap::Args as _;
@@ -10,6 +10,8 @@ use crate::{
     args::{
         JUDGING, OUTPUT,
         change::{DetectorChoice, open_gate},
+        choice,
+        execution::executions_in,
         rules::{FailOn, RuleArgs},
         scoring::{ModelArgs, SettingArgs},
         subject::{Group, INPUT, Purpose, SKIPPED, Subject, SubjectArgs},
@@ -17,7 +19,13 @@ use crate::{
     progress,
     terminal::{note, print},
 };
-use veridiff_core::{finding::Finding, gate::GateOptions, settings::Settings, verdict::Verdict};
+use veridiff_core::{
+    execution::{ExecutionRule, Executions},
+    finding::Finding,
+    gate::GateOptions,
+    settings::Settings,
+    verdict::Verdict,
+};
 use veridiff_report::findings::{github, html_page, page, rdjson_lines, sarif, summary};
 use veridiff_table::files;
 use veridiff_text::sample::{Sample, Task};
@@ -46,6 +54,7 @@ Examples:
   git diff | veridiff check -m 'Adds a retry to `fetch`.'
   veridiff check --diff fetch.diff --text comment.txt
   veridiff check comments.jsonl --format sarif > veridiff.sarif
+  veridiff check reviews.jsonl --execution verified.jsonl --execution-rule veto
   veridiff check --hook commit-msg \"$1\"                # as .git/hooks/commit-msg
 
 Exit status: 0 nothing to object to, 1 some text failed, 2 nothing ran, 3 some samples could not be checked.";
@@ -75,6 +84,14 @@ pub struct Args {
     /// backend of `judge`
     #[arg(long, value_name = "SPEC", conflicts_with = "hook", help_heading = JUDGING, hide_short_help = true)]
     judge: Option<String>,
+    /// Read what `verify` wrote about the programs that texts are about, joined by id, and show it as evidence
+    #[arg(long, value_name = "FILE", conflicts_with = "hook", help_heading = JUDGING, hide_short_help = true)]
+    execution: Option<PathBuf>,
+    /// What execution may do to a verdict: show, nothing; override, decide it; veto, take an accusation back. Only what the program
+    /// could not have forged decides
+    #[arg(long, value_name = "RULE", default_value = "show", requires = "execution", help_heading = JUDGING, hide_short_help = true,
+          value_parser = choice::<ExecutionRule>(ExecutionRule::NAMES))]
+    execution_rule: ExecutionRule,
     #[command(flatten)]
     rules: RuleArgs,
     /// The verdict from which on a text fails: contradicted, unsupported or abstain; or codes of rules, with commas [default:
@@ -208,6 +225,22 @@ impl Args {
         }
     }
 
+    /// What `verify` found of the programs; nothing where none was asked for.
+    fn executions(&self, subject: &Subject) -> anyhow::Result<Executions> {
+        let Some(path) = &self.execution else { return Ok(Executions::default()) };
+        let executions = executions_in(path)?;
+        let ids: HashSet<&str> = subject.samples().map(|sample| sample.id.as_str()).collect();
+        let (n, n_known) = (executions.ids().count(), executions.ids().filter(|id| ids.contains(id)).count());
+        if n_known < n {
+            note(&format!(
+                "note: {} of the {n} results of `{}` are about texts that are not here",
+                n - n_known,
+                path.display()
+            ));
+        }
+        Ok(executions)
+    }
+
     /// Gives `done` the index and the finding of each sample, as they come.
     fn check(
         &self,
@@ -236,6 +269,7 @@ impl Args {
         for difference in gate.notes() {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
+        let executions = self.executions(subject)?;
         let judge = Beside::open(self.judge.as_deref(), &self.model.place, n)?;
         let bar = progress::work(n, "texts");
         let mut n_before = 0;
@@ -245,6 +279,7 @@ impl Args {
             let mut failed = Ok(());
             let _ended = gate.check_each(&samples, &mut |index, mut finding| {
                 finding.judge = judge.as_ref().map(|judge| judge.finding(samples[index]));
+                executions.stand_beside(&mut finding, self.execution_rule);
                 bar.inc(1);
                 failed = progress::beside_bars(|| done(n_before + index, finding));
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

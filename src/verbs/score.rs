@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
-    /// grounding, form, facts, similarity, reference) to compute; grounding, form and facts need no model [default: the preset's; without one
+    /// grounding, form, facts, similarity, reference, execution) to compute; grounding, form and facts need no model [default: the preset's; without one
     /// uncertainty, grounding, form and facts, and what encoders and classifiers that are named give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let preset = args.settings.preset.as_deref().map(preset::find).transpose()?;
     let columns = preset.and_then(|preset| preset.columns.as_ref());
     let base = if preset.is_some() { FeatureSet::default() } else { FeatureSet::recommended() };
-    let references = args.references.references();
+    let references = args.references.references()?;
     let choice = references.choose(&args.features, columns, base).map_err(in_options)?;
     if let Some(classifiers) = &choice.without_entailment {
         let hint = format!("built-in ones: {}", classifiers.join(", "));

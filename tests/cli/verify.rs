@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use veridiff_table::Table;
+
 use super::*;
 
 /// A case whose program lacks what its fix has, or the other way round.
@@ -39,6 +41,73 @@ fn confines(desk: &Desk) -> bool {
         eprintln!("not tested here, for want of a sandbox:\n{machine}");
     }
     possible
+}
+
+/// What a reviewer says of two programs, what `verify` finds of them, and `check` and `score` with that beside.
+#[test]
+fn what_was_run_stands_beside_what_is_checked() {
+    let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
+    desk.write("cases.jsonl", case("right", WRONG, RIGHT) + &case("wrong", RIGHT, WRONG));
+    let run = desk.run_line("verify --input cases.jsonl --repeats 1 -o verified.jsonl");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let diff = "--- /dev/null\n+++ b/f.py\n@@ -0,0 +1,2 @@\n+def f(n):\n+    return n - 1\n";
+    let said = |id: &str| sample(id, diff, "`f` goes the wrong way.");
+    desk.write("reviews.jsonl", said("right") + &said("wrong") + &said("other"));
+    let check =
+        |more: &str| desk.run_line(&format!("check reviews.jsonl --detector none --execution verified.jsonl {more}"));
+
+    let shown = check("--json").lines();
+    let ran: Vec<&Value> = shown.iter().map(|finding| &finding["evidence"]["execution"]["claim"]).collect();
+    assert_eq!(ran, [&json!("supported"), &json!("unsupported"), &Value::Null]);
+    assert!(shown[0]["evidence"]["execution"]["fail_to_pass"]["detail"].to_string().contains("== 2"), "{}", shown[0]);
+    assert_eq!((&shown[0]["verdict_from"], shown[2].get("verdict_from")), (&json!("detector"), None));
+    // what was found before is what is found without it
+    let without = desk.run_line("check reviews.jsonl --detector none --json").lines();
+    let verdicts = |findings: &[Value]| findings.iter().map(|f| f["verdict"].clone()).collect::<Vec<_>>();
+    assert_eq!(verdicts(&shown), verdicts(&without));
+
+    let decided = check("--json --execution-rule override").lines();
+    assert_eq!(verdicts(&decided)[..2], [json!("clear"), json!("unsupported")]);
+    assert_eq!(
+        (&decided[1]["verdict_from"], verdicts(&decided)[2].clone()),
+        (&json!("execution"), verdicts(&without)[2].clone())
+    );
+    let page = check("--execution-rule override --html page.html");
+    page.ends(1, &[]);
+    for says in
+        ["running the program supports it", "fails, and passes with the fix", "running the program does not support it"]
+    {
+        assert!(page.stdout.contains(says), "{says}: {}", page.stdout);
+    }
+    assert!(desk.text("page.html").contains("running it supports what the text claims"));
+    for format in ["sarif", "rdjsonl", "github"] {
+        let printed = check(&format!("--execution-rule override --format {format}")).stdout;
+        assert!(printed.contains("not supported by running it"), "{format}: {printed}");
+    }
+
+    desk.run_line("score --input reviews.jsonl --features execution --execution verified.jsonl --output t.jsonl")
+        .ends(0, &[]);
+    let table = Table::read(&desk.path("t.jsonl")).unwrap();
+    let numbers = |column: &str| table.numbers(column).unwrap().into_iter().map(Option::unwrap).collect::<Vec<_>>();
+    assert_eq!(numbers("exec_known"), [1.0, 1.0, 0.0]);
+    assert_eq!((numbers("exec_f2p"), numbers("exec_p2f")), (vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]));
+
+    desk.run_line("check reviews.jsonl --detector none --execution reviews.jsonl").refused(&[
+        "`reviews.jsonl`: line 1 is no result of `verify`",
+        "hint: give the file that `veridiff verify --output` wrote",
+    ]);
+    desk.run_line("score --input reviews.jsonl --features execution --output u.jsonl")
+        .refused(&["`exec_f2p` needs --execution", "hint: `veridiff verify --output FILE`"]);
+    desk.write("one.jsonl", said("right"));
+    let few = desk.run_line("check one.jsonl --detector none --execution verified.jsonl");
+    assert!(
+        few.stderr.contains("1 of the 2 results of `verified.jsonl` are about texts that are not here"),
+        "{}",
+        few.stderr
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::{
     case::Case,
+    execution::{ExecutionFinding, VerdictFrom},
     focus::Focused,
     judged::JudgeFinding,
     measurement::Measurement,
@@ -41,6 +42,9 @@ pub struct Finding {
     pub threshold: Option<f64>,
     /// Null if it could not be reached.
     pub verdict: Option<Verdict>,
+    /// What the verdict comes from; absent where no execution was read beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict_from: Option<VerdictFrom>,
     /// Why the verdict is `abstain`; null for others.
     pub reason: Option<String>,
     /// The text statement by statement, with what the change says of each.
@@ -174,6 +178,7 @@ impl Finding {
             p_detector: None,
             threshold: detector.map(Detector::objects_from),
             verdict: None,
+            verdict_from: None,
             reason: None,
             statements: Vec::new(),
             detector: detector
@@ -201,6 +206,9 @@ pub struct Evidence {
     pub lines: Vec<RestsOn>,
     /// The features that moved the verdict most, strongest first.
     pub features: Vec<Contribution>,
+    /// What running the program showed; absent where that was not read beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<ExecutionFinding>,
 }
 
 /// A word that the model did not expect.

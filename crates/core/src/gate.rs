@@ -380,6 +380,7 @@ impl Judge {
                 .unwrap_or_default(),
             lines: parts.iter().find(|part| !part.lines.is_empty()).map(|part| part.lines.clone()).unwrap_or_default(),
             features: contributions(&self.detector, &values),
+            execution: None,
         };
         let kind = |key: &str, value: Option<String>| value.map(|value| (key.to_owned(), Value::from(value)));
         let language = sample.language.clone().or_else(|| language::of_diff(case.diff()).map(str::to_owned));

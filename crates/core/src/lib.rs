@@ -13,6 +13,7 @@ pub mod analysis;
 pub mod annotation;
 pub mod case;
 pub mod error;
+pub mod execution;
 pub mod families;
 pub mod finding;
 pub mod focus;

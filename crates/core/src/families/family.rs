@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::execution::EXECUTION;
 use crate::{case::Case, measurement::Measurement, side::PromptSide};
 
 /// The source of features that a language model gives.
@@ -156,9 +157,9 @@ impl Feature {
         Feature { is_list: true, ..Feature::new(name, unit, meaning, source, hangs_on) }
     }
 
-    /// Whether its column has a model's name behind an `@`: all but what is computed from texts.
+    /// Whether its column has a model's name behind an `@`: all but what is computed from texts or read from a file.
     pub fn has_model(&self) -> bool {
-        ![TEXT, REFERENCES].contains(&self.source)
+        ![TEXT, REFERENCES, EXECUTION].contains(&self.source)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod attribution;
 pub mod catalogue;
 pub(crate) mod contrast;
 pub(crate) mod edits;
+pub mod execution;
 pub mod facts;
 pub mod family;
 pub(crate) mod form;
@@ -38,4 +39,5 @@ pub static FAMILIES: &[&Family] = &[
     &attention::FAMILY,
     &hidden::FAMILY,
     &judge::FAMILY,
+    &execution::FAMILY,
 ];

@@ -1,10 +1,14 @@
 //! Which features come from which models, and the sources beside the scorers: similarity, BLEU-4, grounding and form, entailment.
 
+use std::sync::Arc;
+
 use super::{models::ModelOptions, source::ColumnSource, sources::PlainFeatures};
 use crate::{
     Error, Result,
+    execution::Executions,
     families::{
         catalogue::{FeatureSet, UnknownFeature},
+        execution::{self, EXEC_KNOWN, EXECUTION},
         family::{REFERENCES, TEXT},
         judge::JUDGE,
         reference::{
@@ -39,6 +43,8 @@ pub struct References {
     pub bleu: Option<Bleu>,
     /// Texts that go through an encoder or classifier together, at least 1.
     pub batch: usize,
+    /// What `verify` found of the programs that texts are about.
+    pub executions: Option<Arc<Executions>>,
 }
 
 impl Default for References {
@@ -51,6 +57,7 @@ impl Default for References {
             entailment: None,
             bleu: None,
             batch: 1,
+            executions: None,
         }
     }
 }
@@ -96,7 +103,7 @@ pub enum ReferenceError {
     /// Something is given that no chosen feature uses.
     #[error("`{given}` is given, but no chosen feature uses it")]
     Unused {
-        /// `encoder`, `pooling`, `classifier`, `entailment` or `bleu`.
+        /// `encoder`, `pooling`, `classifier`, `entailment`, `bleu` or `execution`.
         given: &'static str,
         /// The feature that would use it.
         feature: &'static str,
@@ -104,6 +111,12 @@ pub enum ReferenceError {
     /// A feature of a judge, which no source here asks.
     #[error("`{feature}` is what a judge says, and is not computed here")]
     OfJudge {
+        /// The feature that was asked for.
+        feature: &'static str,
+    },
+    /// A feature of execution, and no results of `verify` are given.
+    #[error("`{feature}` needs what `verify` found")]
+    NoExecutions {
         /// The feature that was asked for.
         feature: &'static str,
     },
@@ -127,6 +140,9 @@ impl ReferenceError {
                 Some(format!("add `{feature}` to the features, or leave `{given}` out"))
             }
             ReferenceError::OfJudge { .. } => Some("`veridiff judge` asks one, and writes what it says".to_owned()),
+            ReferenceError::NoExecutions { .. } => {
+                Some("`veridiff verify --output FILE` runs programs, and writes it".to_owned())
+            }
             ReferenceError::NoEncoder { known, .. } => Some(format!("there are: {}", known.join(", "))),
         }
     }
@@ -179,6 +195,9 @@ impl References {
         if let Some(feature) = features.names_from(JUDGE).next() {
             return Err(ReferenceError::OfJudge { feature });
         }
+        if let Some(feature) = features.names_from(EXECUTION).next().filter(|_| self.executions.is_none()) {
+            return Err(ReferenceError::NoExecutions { feature });
+        }
         if features.needs_source(ENCODER) && encoders.is_empty() {
             return Err(ReferenceError::NoModel { feature: SIMILARITY, role: "encoder", known: known(Role::Encoder) });
         }
@@ -197,6 +216,7 @@ impl References {
             ("classifier", !self.classifiers.is_empty(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
             ("entailment", self.entailment.is_some(), features.needs_source(CLASSIFIER), NLI_ENTAILMENT),
             ("bleu", self.bleu.is_some(), features.needs_source(REFERENCES), BLEU4),
+            ("execution", self.executions.is_some(), features.needs_source(EXECUTION), EXEC_KNOWN),
         ] {
             if is_given && !is_needed {
                 return Err(ReferenceError::Unused { given, feature });
@@ -211,6 +231,9 @@ impl References {
     /// `base` with every feature that the named models give, and BLEU-4 where references are asked for in any way.
     fn of_models(&self, base: FeatureSet, encoders: &[String], classifiers: &[String]) -> FeatureSet {
         let mut features = base;
+        if self.executions.is_some() {
+            features = features.with(&execution::FAMILY);
+        }
         if !encoders.is_empty() {
             features = features.with(&similarity::FAMILY);
         }
@@ -252,6 +275,9 @@ impl References {
         }
         if choice.features.needs_source(TEXT) {
             sources.push(Box::new(PlainFeatures(choice.features.clone())));
+        }
+        if let Some(executions) = self.executions.as_ref().filter(|_| choice.features.needs_source(EXECUTION)) {
+            sources.push(Box::new(Arc::clone(executions)));
         }
         for files in &classifiers {
             let classifier = ReferenceEntailment::load(files, self.entailment.unwrap_or_default(), batch, device);

@@ -11,8 +11,10 @@ use super::{
 use crate::{
     Error, Result,
     case::Case,
+    execution::Executions,
     families::{
-        catalogue::{CATALOGUE, FeatureSet},
+        catalogue::FeatureSet,
+        execution::{self, EXEC_KNOWN, EXECUTION},
         facts,
         family::TEXT,
         grounding::{GROUNDING, provenance},
@@ -246,6 +248,31 @@ impl ColumnSource for Bleu {
     }
 }
 
+/// What `verify` found of the programs that texts are about, by the ids of the samples.
+impl ColumnSource for Arc<Executions> {
+    fn name(&self) -> &str {
+        EXECUTION
+    }
+
+    fn provenance(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(EXEC_KNOWN.to_owned(), format!("version {}: {}", execution::VERSION, self.sha256()))])
+    }
+
+    fn owns(&self, column: &str) -> bool {
+        execution::FIELDS.iter().any(|field| field.name == column)
+    }
+
+    fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
+        let wanted: Vec<&str> = settings.features.names_from(EXECUTION).collect();
+        one_by_one(samples.len(), done, |index| {
+            let counts = self.counts(&samples[index].id);
+            let fields = execution::FIELDS.iter().filter(|field| wanted.contains(&field.name));
+            fields.map(|field| (field.name.to_owned(), Value::from((field.value)(&counts)))).collect()
+        });
+        Ok(())
+    }
+}
+
 /// Grounding and form: the features of diff and text that need no model.
 #[derive(Debug, Clone)]
 pub struct PlainFeatures(pub FeatureSet);
@@ -285,7 +312,7 @@ impl ColumnSource for PlainFeatures {
     }
 
     fn owns(&self, column: &str) -> bool {
-        (column != BLEU4 && CATALOGUE.is_plain_feature(column)) || column.ends_with("@grounding")
+        self.0.names_from(TEXT).any(|name| name == column) || column.ends_with("@grounding")
     }
 
     fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {

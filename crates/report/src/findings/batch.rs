@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{card::Card, message::objections, page::summary};
+use super::{card::Card, executed::execution_lines, judged::judge_lines, message::objections, page::summary};
 use crate::{hidden::visible, web::Page};
 use veridiff_core::{annotation::fingerprint, finding::Finding};
 use veridiff_text::{
@@ -59,7 +59,7 @@ struct Row<'a> {
     file: Option<&'a str>,
     /// Which of `lines` it is about, if that is known.
     line: Option<usize>,
-    notes: &'a [String],
+    notes: Vec<String>,
     /// The sample, to be written with a label.
     sample: Map<String, Value>,
     /// The fingerprint of change and text that answers are kept with.
@@ -79,6 +79,8 @@ impl<'a> Row<'a> {
         whole.insert("text".to_owned(), Value::from(sample.text.as_str()));
         let verdict = finding.verdict.map_or(0, |verdict| 1 + verdict as u8);
         let lines = lines(&sample.diff);
+        let ran = finding.evidence.execution.iter().flat_map(execution_lines);
+        let judged = finding.judge.iter().flat_map(judge_lines);
         // the samples of a code host know it; else the place is the change's first line, which tells nothing
         let is_known = sample.extra.contains_key("line");
         let new = finding.place.as_ref().filter(|_| is_known).map(|place| place.line);
@@ -89,7 +91,7 @@ impl<'a> Row<'a> {
             line: new.and_then(|new| lines.iter().position(|(.., after, _)| *after == Some(new))),
             lines,
             file: finding.place.as_ref().map(|place| place.file.as_str()),
-            notes: &finding.notes,
+            notes: ran.chain(judged).chain(finding.notes.iter().cloned()).collect(),
             sample: whole,
             texts: fingerprint(sample),
             place,

@@ -9,6 +9,7 @@ use super::{
     page::{code_of, place_of},
 };
 use veridiff_core::{
+    execution::VerdictFrom,
     finding::{FactFinding, Finding, Likelier, StatementFinding},
     verdict::Verdict,
 };
@@ -107,8 +108,11 @@ impl<'a> Card<'a> {
     pub fn of(finding: &'a Finding) -> Self {
         let odds = Odds::new(finding.p_detector, finding.threshold);
         match finding.verdict {
-            Some(verdict) => Card::new(&finding.text, verdict, finding.reason.as_deref(), &finding.statements, odds)
-                .with_likelier(&finding.evidence.likelier),
+            Some(verdict) => Card {
+                reason: meaning_of(finding, verdict),
+                ..Card::new(&finding.text, verdict, finding.reason.as_deref(), &finding.statements, odds)
+                    .with_likelier(&finding.evidence.likelier)
+            },
             None => Card {
                 verdict: "failed",
                 words: "failed",
@@ -145,6 +149,15 @@ impl Odds {
     /// In words.
     pub fn says(&self) -> &str {
         &self.says
+    }
+}
+
+/// What the verdict of a finding means, in a few words.
+pub(crate) fn meaning_of(finding: &Finding, verdict: Verdict) -> Cow<'_, str> {
+    match (finding.verdict_from, verdict) {
+        (Some(VerdictFrom::Execution), Verdict::Clear) => "running the program supports it".into(),
+        (Some(VerdictFrom::Execution), Verdict::Unsupported) => "running the program does not support it".into(),
+        _ => meaning(verdict, finding.reason.as_deref(), &finding.statements),
     }
 }
 

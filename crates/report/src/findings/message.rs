@@ -1,6 +1,8 @@
 //! What every format says of a finding.
 
+use super::executed::in_one_line;
 use veridiff_core::{
+    execution::VerdictFrom,
     finding::{FactFinding, Finding, Place, StatementFinding},
     verdict::Verdict,
 };
@@ -68,17 +70,26 @@ pub(super) fn all(finding: &Finding) -> Vec<Objection<'_>> {
             Objection { rule, accuses, message, place, span: (fact.byte_start, fact.byte_end) }
         })
         .collect();
+    let ran = finding.evidence.execution.as_ref().map(|execution| format!(" — {}", in_one_line(execution)));
+    let ran = ran.unwrap_or_default();
+    for objection in &mut found {
+        objection.message.push_str(&ran);
+    }
     let is_accused = found.iter().any(|objection| objection.accuses);
     if verdict == Verdict::Unsupported && !is_accused {
         let p = finding.p_detector.map(|p| format!(" ({:.0}%)", 100.0 * p)).unwrap_or_default();
-        let message = format!("probably not supported by the change{p}: {}", one_line(&finding.text));
+        let message = match finding.verdict_from {
+            Some(VerdictFrom::Execution) => format!("not supported by running it: {}{ran}", one_line(&finding.text)),
+            _ => format!("probably not supported by the change{p}: {}{ran}", one_line(&finding.text)),
+        };
         let span = (0, finding.text.len());
         found.insert(0, Objection { rule: RULE, accuses: true, message, place: finding.place.as_ref(), span });
     } else if found.is_empty() {
         let reason = finding.reason.as_deref().unwrap_or("no rule and no detector decides");
         let span =
             open(finding).map_or((0, finding.text.len()), |statement| (statement.byte_start, statement.byte_end));
-        let message = format!("cannot tell: {reason}: {}", one_line(finding.text.get(span.0..span.1).unwrap_or("")));
+        let said = one_line(finding.text.get(span.0..span.1).unwrap_or(""));
+        let message = format!("cannot tell: {reason}: {said}{ran}");
         found.push(Objection { rule: RULE, accuses: false, message, place: finding.place.as_ref(), span });
     }
     found

@@ -2,6 +2,7 @@
 
 mod batch;
 mod card;
+mod executed;
 mod github;
 mod judged;
 mod message;

@@ -6,7 +6,8 @@ use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    card::{Odds, meaning},
+    card::{Odds, meaning_of},
+    executed::execution_lines,
     judged::judge_lines,
     message::{objections, one_line, open},
 };
@@ -40,7 +41,7 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
     let name = if is_named { format!("  {}", printable(&finding.id)) } else { String::new() };
     let _ = write!(page, "{style}{word}{style:#}{name}");
     let why = match (finding.verdict, &finding.error) {
-        (Some(verdict), _) => meaning(verdict, finding.reason.as_deref(), &finding.statements),
+        (Some(verdict), _) => meaning_of(finding, verdict),
         (None, error) => error.as_deref().unwrap_or("").into(),
     };
     let _ = writeln!(page, ": {}", printable(&why));
@@ -84,6 +85,12 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
             printable(&one_line(&line.text))
         );
     }
+    finding
+        .evidence
+        .execution
+        .iter()
+        .flat_map(execution_lines)
+        .for_each(|line| page.push_str(&format!("{INDENT}{line}\n")));
     finding.judge.iter().flat_map(judge_lines).for_each(|line| page.push_str(&format!("{INDENT}{line}\n")));
     // beside many others a text without objection is one line; alone, it is told how far the reading went
     let least = if is_named { Verdict::Abstain } else { Verdict::Clear };

@@ -73,6 +73,8 @@ fn results(finding: &Finding) -> Vec<Value> {
                 "verdict": finding.verdict,
                 "text_bytes": [objection.span.0, objection.span.1],
                 "detector": finding.detector,
+                "verdict_from": finding.verdict_from,
+                "execution": finding.evidence.execution,
             },
         });
         if let Some(place) = objection.place {

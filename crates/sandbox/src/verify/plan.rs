@@ -262,6 +262,7 @@ impl Verifier {
             }
         }
         verified.evidence.inputs_compared = compared;
+        verified.evidence.inputs_differing = differs;
         verified.evidence.inputs_dropped = n_inputs - compared;
         Ok((compared, differs))
     }

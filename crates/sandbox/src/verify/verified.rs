@@ -56,6 +56,9 @@ pub struct Evidence {
     pub differs: Vec<Witness>,
     /// Inputs on which both gave something that could be compared.
     pub inputs_compared: usize,
+    /// How many of these they differ on.
+    #[serde(default)]
+    pub inputs_differing: usize,
     /// Inputs that were left out: both raise, one does not come back, or the contract refuses them.
     pub inputs_dropped: usize,
 }
