@@ -183,7 +183,7 @@ pub enum ExecutionRule {
 
 impl ExecutionRule {
     /// The names of all.
-    pub const NAMES: [&str; 3] = ["show", "override", "veto"];
+    pub const NAMES: &'static [&'static str] = &["show", "override", "veto"];
 }
 
 impl std::str::FromStr for ExecutionRule {

@@ -18,7 +18,7 @@ use veridiff_facts::{
     judge::{Judged, Judgement},
     rules::{Ruled, Ruling},
 };
-use veridiff_table::catalogue::element_of;
+use veridiff_table::{Row, catalogue::element_of};
 use veridiff_text::{diff::Diff, sample::Sample};
 
 /// Most entries of each kind of evidence.
