@@ -104,7 +104,7 @@ fn what_cannot_be_checked_is_refused_with_a_way_out() {
     check(&desk, "--text blank", DIFF).refused(&["the text is blank"]);
     check(&desk, "--text -", DIFF).refused(&["the text is blank", "behind the diff"]);
     check(&desk, "--text blank", "").refused(&["the change is blank"]);
-    desk.run_line("check --detector no-such --diff change.diff --text blank").refused(&["no-such", "review", "commit"]);
+    desk.run_line("check --detector no-such --diff change.diff -m sentence").refused(&["no-such", "review", "commit"]);
     desk.run_line("check --diff change.diff").refused(&[
         "there is no text",
         "hint: give it as --message TEXT",

@@ -76,9 +76,12 @@ fn a_text_is_named_as_in_check() {
     assert_eq!(explained(&["one.jsonl"])["id"], "only");
     desk.write("d.diff", "@@ -1 +1 @@\n-a\n+b\n");
     let inline = explained(&["d.diff", "-m", "adds b"]);
-    assert_eq!((&inline["id"], &inline["sample"]["task"]), (&Value::Null, &"review".into()));
+    assert_eq!((&inline["id"], &inline["sample"]["task"]), (&"d.diff".into(), &"review".into()));
     let piped = ["explain", "--model", &model, "--json", "-m", "adds b"];
-    assert_eq!(timeless(json(&desk.run_with_stdin(&piped, "@@ -1 +1 @@\n-a\n+b\n"))), timeless(inline));
+    let mut piped = timeless(json(&desk.run_with_stdin(&piped, "@@ -1 +1 @@\n-a\n+b\n")));
+    assert_eq!(piped["id"].take(), Value::Null);
+    piped["id"] = "d.diff".into();
+    assert_eq!(piped, timeless(inline));
 }
 
 #[test]

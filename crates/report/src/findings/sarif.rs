@@ -73,10 +73,12 @@ fn results(finding: &Finding) -> Vec<Value> {
                 "verdict": finding.verdict,
                 "text_bytes": [objection.span.0, objection.span.1],
                 "detector": finding.detector,
-                "verdict_from": finding.verdict_from,
-                "execution": finding.evidence.execution,
             },
         });
+        if let Some(execution) = &finding.evidence.execution {
+            result["properties"]["verdict_from"] = json!(finding.verdict_from);
+            result["properties"]["execution"] = json!(execution);
+        }
         if let Some(place) = objection.place {
             result["locations"] = json!([{ "physicalLocation": {
                 "artifactLocation": { "uri": uri(&place.file) },
