@@ -1,6 +1,6 @@
 """Kills the service at random moments under load: clients that try again get every answer once, and it is back at once.
 
-    python3 tests/service/killed.py target/release/veridiff [--times 50] [--model]
+    python3 tests/service/killed.py target/release/veridiff [--times 50] [--longest 0.6] [--model]
 
 `--model` has it hold the default model, which must be here. Ends with 1 if an answer is missing, is there twice, or is wrong.
 """
@@ -19,6 +19,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--longest", type=float, default=0.6, help="most seconds that it is up before it is killed")
     parser.add_argument("--model", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -57,7 +58,7 @@ def main():
     clients = [threading.Thread(target=client, args=(number,)) for number in range(16)]
     [thread.start() for thread in clients]
     for _ in range(args.times):
-        time.sleep(random.uniform(0.05, 0.6))
+        time.sleep(random.uniform(0.05, args.longest))
         holder["service"].kill()
         holder["service"] = Service(args.binary, *options, address=f"127.0.0.1:{port}")
         starts.append(holder["service"].seconds_to_start)

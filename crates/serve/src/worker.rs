@@ -11,10 +11,22 @@ use crate::{
     work::{Piece, compute},
 };
 
+/// How much later than the threads of the sockets those that compute have their turn, in the steps of `nice`.
+const LATER: i32 = 5;
+
+/// Lets the threads of the sockets go first, so that who asks whether the service is well is answered while every core computes.
+fn give_way() {
+    // on Linux a thread has a priority of its own; one that keeps its own computes as well
+    #[cfg(target_os = "linux")]
+    let _kept = rustix::process::setpriority_process(None, LATER);
+}
+
 /// Computes what waits until the queue is closed and empty. One of several workers keeps to its own thread, so that none begins another
 /// piece while it waits for a part of this one.
 pub(crate) fn run(service: &Arc<Service>, is_one_of_many: bool) {
-    let pool = is_one_of_many.then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+    give_way();
+    let pool =
+        is_one_of_many.then(|| rayon::ThreadPoolBuilder::new().num_threads(1).start_handler(|_| give_way()).build());
     let pool = pool.and_then(Result::ok);
     while let Some(pieces) = service.queue.take() {
         let (wanted, dropped): (Vec<Piece>, Vec<Piece>) =
