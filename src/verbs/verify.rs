@@ -252,19 +252,19 @@ fn count(counts: &mut Counts, one: &Finished) -> String {
     counts.n += 1;
     counts.n_known += usize::from(one.is_known);
     let found: Option<Verified> = serde_json::from_str(&one.line).ok();
-    let Some((found, verdict)) = found.as_ref().and_then(|found| Some((found, found.verdict.as_ref()?))) else {
+    let Some((found, drawn)) = found.as_ref().and_then(|found| Some((found, found.conclusion.as_ref()?))) else {
         counts.n_failed += 1;
         let said: Value = serde_json::from_str(&one.line).unwrap_or_default();
         let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
         return format!("{}: could not be run: {}\n", text("id"), text("error"));
     };
-    let claim = match verdict.claim {
+    let claim = match drawn.claim {
         Claim::Supported => "supported",
         Claim::Unsupported => "unsupported",
         Claim::Abstain => "abstain",
     };
     *counts.claims.entry(claim.to_owned()).or_default() += 1;
-    let mut text = format!("{}: {claim}: {}\n", found.id, verdict.why);
+    let mut text = format!("{}: {claim}: {}\n", found.id, drawn.why);
     let evidence = &found.evidence;
     for test in evidence.fail_to_pass.iter().chain(&evidence.pass_to_fail).take(3) {
         text += &format!("    {}: {} ({:?} before, {:?} after)\n", test.name, test.detail, test.before, test.after);

@@ -38,7 +38,7 @@ fn verify(cases: &[Json]) -> Vec<Verified> {
 }
 
 fn found(verified: &Verified) -> Option<(Claim, Fix)> {
-    verified.verdict.as_ref().map(|verdict| (verdict.claim, verdict.fix))
+    verified.conclusion.as_ref().map(|conclusion| (conclusion.claim, conclusion.fix))
 }
 
 /// Checks that all cases but those named come out alike.

@@ -280,7 +280,7 @@ fn rules_agree_with_tests_alone_where_there_is_nothing_beside() {
         let mut case = case(code, "");
         case["fix"] = Json::Null;
         let verified = verify(&verifier, &case);
-        assert_eq!(verified.verdict.unwrap().claim, claim);
+        assert_eq!(verified.conclusion.unwrap().claim, claim);
         assert!(verified.runs.iter().all(|run| !matches!(run.status, Status::Failed(_))));
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn tasks(args: &TasksArgs) -> anyhow::Result<Exit> {
             let case = Case::parse(&task.case(&task.task_id, None).to_string(), 1, Path::new("."))
                 .map_err(|error| error.to_string())?;
             let verified = verifier.verify(&case);
-            verified.verdict.map(|verdict| verdict.claim).ok_or(verified.error.unwrap_or_default())
+            verified.conclusion.map(|conclusion| conclusion.claim).ok_or(verified.error.unwrap_or_default())
         });
         // a task is two programs under one requirement: without one of them it is none
         let mut excluded: BTreeMap<String, String> = BTreeMap::new();
@@ -105,7 +105,7 @@ pub(super) fn mutate(args: &MutateArgs) -> anyhow::Result<Exit> {
             tests.push(json!({ "name": "plus", "kind": "augmented", "form": "calls", "inputs": inputs }));
         }
         let case = Case::parse(&case.to_string(), 1, Path::new(".")).ok()?;
-        match verifier.verify(&case).verdict?.fix {
+        match verifier.verify(&case).conclusion?.fix {
             Fix::Repairs | Fix::Partial | Fix::Mixed => Some(Truth::Buggy),
             Fix::ChangesBehaviour => Some(Truth::BuggyHidden),
             _ => None,

@@ -12,4 +12,4 @@ mod verified;
 
 pub use all::{Cache, Finished, settings, verify_all};
 pub use plan::{Options, Verifier};
-pub use verified::{Evidence, RunRecord, Shown, Verified, Where, Witness};
+pub use verified::{RunRecord, Shown, Transitions, Verified, Where, Witness};

@@ -19,7 +19,7 @@ use crate::{
         inputs,
         rule::{FixState, Mark, Observed, Rule, Seen, Settings, Test, Trust},
         session::{Ended, Gave, Integrity, Program, Session},
-        verified::{Evidence, MAX_SHOWN, RunRecord, Shown, Verified, Where, Witness},
+        verified::{MAX_SHOWN, RunRecord, Shown, Transitions, Verified, Where, Witness},
     },
     watch::Status,
 };
@@ -83,9 +83,9 @@ impl Verifier {
     pub fn verify(&self, case: &Case) -> Verified {
         let mut verified = Verified {
             id: case.id.clone(),
-            verdict: None,
+            conclusion: None,
             rules: BTreeMap::new(),
-            evidence: Evidence::default(),
+            evidence: Transitions::default(),
             runs: Vec::new(),
             integrity: Integrity::Separate,
             sandbox: Where { level: "full".into(), backend: self.sandbox.backend().name().into(), policy: POLICY },
@@ -100,11 +100,11 @@ impl Verifier {
             Ok(observed) => {
                 fill(&mut verified.evidence, &observed);
                 for rule in [Rule::Strict, Rule::Paper, Rule::TestsOnly] {
-                    let verdict = rule.decide(case.claim, &observed, self.options.settings);
+                    let conclusion = rule.decide(case.claim, &observed, self.options.settings);
                     let name = serde_json::to_value(rule).ok().and_then(|name| name.as_str().map(str::to_owned));
-                    verified.rules.insert(name.unwrap_or_default(), verdict.claim);
+                    verified.rules.insert(name.unwrap_or_default(), conclusion.claim);
                     if rule == self.options.rule {
-                        verified.verdict = Some(verdict);
+                        verified.conclusion = Some(conclusion);
                     }
                 }
             }
@@ -397,7 +397,7 @@ fn compare(suite: &Suite, code: &Under, fix: Option<&Under>) -> Vec<Test> {
     tests
 }
 
-fn fill(evidence: &mut Evidence, observed: &Observed) {
+fn fill(evidence: &mut Transitions, observed: &Observed) {
     for test in &observed.tests {
         let pass = |seen: &Seen| seen.mark == Mark::Pass;
         let shown = |detail: &str| Shown {

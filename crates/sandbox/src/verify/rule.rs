@@ -171,7 +171,7 @@ pub enum Fix {
 
 /// What is concluded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Conclusion {
     /// Whether the text's claim is supported.
     pub claim: Claim,
     /// What the fix does.
@@ -212,7 +212,7 @@ impl Default for Settings {
 
 impl Rule {
     /// Draws the conclusion.
-    pub fn decide(self, says: Says, observed: &Observed, settings: Settings) -> Verdict {
+    pub fn decide(self, says: Says, observed: &Observed, settings: Settings) -> Conclusion {
         match (self, says) {
             (Rule::Strict, Says::Defect) => strict(observed, settings),
             (Rule::Strict, Says::Conforms) => conforms(observed, settings),
@@ -225,14 +225,14 @@ impl Rule {
                     (Rule::TestsOnly, Claim::Supported) => Claim::Unsupported,
                     _ => Claim::Supported,
                 };
-                Verdict { claim, why: "a judgement that the program is right is kept".into(), ..found }
+                Conclusion { claim, why: "a judgement that the program is right is kept".into(), ..found }
             }
         }
     }
 }
 
-fn verdict(claim: Claim, fix: Fix, case: Option<u8>, why: impl Into<String>) -> Verdict {
-    Verdict { claim, fix, case, why: why.into() }
+fn conclude(claim: Claim, fix: Fix, case: Option<u8>, why: impl Into<String>) -> Conclusion {
+    Conclusion { claim, fix, case, why: why.into() }
 }
 
 /// How many tests go from what to what; what is unknown is taken as it is told.
@@ -263,7 +263,7 @@ fn moves(observed: &Observed, unknown_before: bool, unknown_after: bool) -> Move
     moves
 }
 
-fn strict(observed: &Observed, settings: Settings) -> Verdict {
+fn strict(observed: &Observed, settings: Settings) -> Conclusion {
     let fix = match &observed.fix {
         FixState::Runs => None,
         FixState::None => Some((Fix::None, "no fix was given, so there is nothing to compare with".to_owned())),
@@ -271,10 +271,10 @@ fn strict(observed: &Observed, settings: Settings) -> Verdict {
         FixState::NotRunnable(why) => Some((Fix::NotRunnable, format!("the fix cannot be run: {why}"))),
     };
     if let Some((fix, why)) = fix {
-        return verdict(Claim::Abstain, fix, None, why);
+        return conclude(Claim::Abstain, fix, None, why);
     }
     if !observed.tests.iter().any(|test| test.trust.decides()) {
-        return verdict(Claim::Abstain, Fix::Neutral, None, "no test that decides was run");
+        return conclude(Claim::Abstain, Fix::Neutral, None, "no test that decides was run");
     }
     // every way in which what is unknown could have ended must lead to the same row
     let possible = [(true, true), (true, false), (false, true), (false, false)]
@@ -283,7 +283,7 @@ fn strict(observed: &Observed, settings: Settings) -> Verdict {
     if possible.iter().all(|other| (other.claim, other.fix) == (first.claim, first.fix)) {
         return first;
     }
-    verdict(
+    conclude(
         Claim::Abstain,
         first.fix,
         None,
@@ -292,11 +292,11 @@ fn strict(observed: &Observed, settings: Settings) -> Verdict {
 }
 
 /// The row of the table.
-fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Verdict {
+fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Conclusion {
     let Moves { fail_to_pass, pass_to_fail, fail_to_fail } = *moves;
     let (compared, differs) = (observed.inputs_compared, observed.n_differs);
     match () {
-        () if fail_to_pass > 0 && pass_to_fail > 0 => verdict(
+        () if fail_to_pass > 0 && pass_to_fail > 0 => conclude(
             Claim::Supported,
             Fix::Mixed,
             None,
@@ -304,21 +304,21 @@ fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Verdict {
         ),
         () if fail_to_pass > 0 => {
             let fix = if fail_to_fail > 0 { Fix::Partial } else { Fix::Repairs };
-            verdict(Claim::Supported, fix, Some(4), format!("{fail_to_pass} failing tests pass with the fix"))
+            conclude(Claim::Supported, fix, Some(4), format!("{fail_to_pass} failing tests pass with the fix"))
         }
-        () if fail_to_fail > 0 => verdict(
+        () if fail_to_fail > 0 => conclude(
             Claim::Abstain,
             Fix::Ineffective,
             Some(2),
             "the tests show a defect, and this fix touches none of it",
         ),
-        () if pass_to_fail > 0 => verdict(
+        () if pass_to_fail > 0 => conclude(
             Claim::Unsupported,
             Fix::Regresses,
             Some(3),
             format!("the program passes all tests, and {pass_to_fail} fail with the fix"),
         ),
-        () if differs > 0 => verdict(
+        () if differs > 0 => conclude(
             Claim::Abstain,
             Fix::ChangesBehaviour,
             None,
@@ -326,16 +326,16 @@ fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Verdict {
                 "both pass all tests, and give different values on {differs} of {compared} inputs: which is right is not known"
             ),
         ),
-        () if compared >= settings.min_inputs => verdict(
+        () if compared >= settings.min_inputs => conclude(
             Claim::Unsupported,
             Fix::Neutral,
             Some(1),
             format!("both pass all tests and give the same values on {compared} inputs"),
         ),
         () if settings.trust_suite => {
-            verdict(Claim::Unsupported, Fix::Neutral, Some(1), "both pass all tests, which are trusted")
+            conclude(Claim::Unsupported, Fix::Neutral, Some(1), "both pass all tests, which are trusted")
         }
-        () => verdict(
+        () => conclude(
             Claim::Abstain,
             Fix::Neutral,
             None,
@@ -374,33 +374,37 @@ fn fix_of(observed: &Observed) -> Fix {
     }
 }
 
-fn conforms(observed: &Observed, settings: Settings) -> Verdict {
+fn conforms(observed: &Observed, settings: Settings) -> Conclusion {
     let fix = fix_of(observed);
     match all_hold(observed, |test| test.trust.decides(), before) {
-        Some(false) => verdict(Claim::Unsupported, fix, None, "a test that decides fails"),
-        Some(true) if settings.trust_suite => verdict(Claim::Supported, fix, None, "all tests pass, which are trusted"),
-        Some(true) => {
-            verdict(Claim::Abstain, fix, None, "all tests pass, which does not show that the program is right")
+        Some(false) => conclude(Claim::Unsupported, fix, None, "a test that decides fails"),
+        Some(true) if settings.trust_suite => {
+            conclude(Claim::Supported, fix, None, "all tests pass, which are trusted")
         }
-        None => verdict(Claim::Abstain, fix, None, "a test ends differently from time to time, or none could be run"),
+        Some(true) => {
+            conclude(Claim::Abstain, fix, None, "all tests pass, which does not show that the program is right")
+        }
+        None => conclude(Claim::Abstain, fix, None, "a test ends differently from time to time, or none could be run"),
     }
 }
 
-fn tests_only(observed: &Observed) -> Verdict {
+fn tests_only(observed: &Observed) -> Conclusion {
     let fix = fix_of(observed);
     match all_hold(observed, |test| test.trust == Trust::Reference, before) {
-        Some(true) => verdict(Claim::Unsupported, fix, None, "the program passes all reference tests"),
-        Some(false) => verdict(Claim::Supported, fix, None, "the program fails a reference test"),
-        None => verdict(Claim::Abstain, fix, None, "the reference tests could not be run, or differ from time to time"),
+        Some(true) => conclude(Claim::Unsupported, fix, None, "the program passes all reference tests"),
+        Some(false) => conclude(Claim::Supported, fix, None, "the program fails a reference test"),
+        None => {
+            conclude(Claim::Abstain, fix, None, "the reference tests could not be run, or differ from time to time")
+        }
     }
 }
 
 /// The filter as the paper prints it: a "no" with a fix is kept unless the two are the same or the fix breaks what passed. Passing is of the
 /// reference tests and of those made up beside that expect something; what the four cases leave out keeps the judgement.
-fn paper(observed: &Observed) -> Verdict {
+fn paper(observed: &Observed) -> Conclusion {
     let fix = fix_of(observed);
     if observed.fix == FixState::None {
-        return verdict(Claim::Supported, fix, None, "a no without a fix stands");
+        return conclude(Claim::Supported, fix, None, "a no without a fix stands");
     }
     let of = |test: &Test| matches!(test.trust, Trust::Reference | Trust::Augmented);
     let program = all_hold(observed, of, before).unwrap_or(false);
@@ -408,14 +412,14 @@ fn paper(observed: &Observed) -> Verdict {
         all_hold(observed, of, |test| Some(test.after.as_ref().map_or(Holds::No, Seen::holds))).unwrap_or(false);
     match (program, repaired) {
         (true, true) if observed.n_differs == 0 => {
-            verdict(Claim::Unsupported, fix, Some(1), "both pass and behave alike: turned to yes")
+            conclude(Claim::Unsupported, fix, Some(1), "both pass and behave alike: turned to yes")
         }
-        (true, true) => verdict(Claim::Supported, fix, None, "both pass and differ, which no case covers: kept"),
-        (false, false) => verdict(Claim::Supported, fix, Some(2), "both fail: kept"),
+        (true, true) => conclude(Claim::Supported, fix, None, "both pass and differ, which no case covers: kept"),
+        (false, false) => conclude(Claim::Supported, fix, Some(2), "both fail: kept"),
         (true, false) => {
-            verdict(Claim::Unsupported, fix, Some(3), "the program passes and the fix fails: turned to yes")
+            conclude(Claim::Unsupported, fix, Some(3), "the program passes and the fix fails: turned to yes")
         }
-        (false, true) => verdict(Claim::Supported, fix, Some(4), "the program fails and the fix passes: kept"),
+        (false, true) => conclude(Claim::Supported, fix, Some(4), "the program fails and the fix passes: kept"),
     }
 }
 
@@ -444,8 +448,8 @@ mod tests {
     }
 
     fn decide(rule: Rule, observed: &Observed) -> (Claim, Fix, Option<u8>) {
-        let verdict = rule.decide(Says::Defect, observed, Settings::default());
-        (verdict.claim, verdict.fix, verdict.case)
+        let drawn = rule.decide(Says::Defect, observed, Settings::default());
+        (drawn.claim, drawn.fix, drawn.case)
     }
 
     #[test]

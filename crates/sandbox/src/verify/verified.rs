@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     verify::{
-        rule::{Claim, Mark, Verdict},
+        rule::{Claim, Conclusion, Mark},
         session::Integrity,
     },
     watch::Status,
@@ -39,9 +39,10 @@ pub struct Witness {
     pub after: Json,
 }
 
-/// What was seen, at most 5 of each kind.
+/// Which tests go from what to what with the fix, and the inputs on which it differs from the program; at most 5 of each kind are
+/// shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct Transitions {
     /// Tests that fail, and pass with the fix.
     pub fail_to_pass: Vec<Shown>,
     /// Tests that pass, and fail with the fix.
@@ -109,11 +110,11 @@ pub struct Verified {
     pub id: String,
     /// The conclusion by the rule that was asked for; none if nothing could be run.
     #[serde(flatten)]
-    pub verdict: Option<Verdict>,
+    pub conclusion: Option<Conclusion>,
     /// What every rule concludes.
     pub rules: BTreeMap<String, Claim>,
     /// What was seen.
-    pub evidence: Evidence,
+    pub evidence: Transitions,
     /// The runs.
     pub runs: Vec<RunRecord>,
     /// Where the tests ran.

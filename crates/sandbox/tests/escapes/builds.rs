@@ -117,9 +117,9 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
             let case = json!({ "id": "a", "language": "java", "code": right, "fix": fix, "entry_point": "f", "limits": { "cpu_s": 2.0 },
                                "tests": [{ "name": "ref", "kind": "reference", "form": "program", "text": tests }] });
             let verified = verifier.verify(&Case::parse(&case.to_string(), 1, ".".as_ref()).unwrap());
-            let verdict = verified.verdict.as_ref().unwrap_or_else(|| panic!("{backend}: {what}: {verified:?}"));
+            let conclusion = verified.conclusion.as_ref().unwrap_or_else(|| panic!("{backend}: {what}: {verified:?}"));
             assert_eq!(
-                (verdict.claim, verdict.fix),
+                (conclusion.claim, conclusion.fix),
                 (Claim::Abstain, Fix::NotRunnable),
                 "{backend}: one that {what}: {verified:#?}"
             );

@@ -44,8 +44,8 @@ pub fn verify(verifier: &Verifier, case: &Json) -> Verified {
 }
 
 pub fn found(verified: &Verified) -> (Claim, Fix) {
-    let verdict = verified.verdict.as_ref().unwrap_or_else(|| panic!("no verdict: {verified:?}"));
-    (verdict.claim, verdict.fix)
+    let conclusion = verified.conclusion.as_ref().unwrap_or_else(|| panic!("no conclusion: {verified:?}"));
+    (conclusion.claim, conclusion.fix)
 }
 
 /// A case of a function `f`, whose tests are calls and whose inputs are enough to compare.
