@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use veridiff_sandbox::study::{
+use veridiff_suites::study::{
     prompt::{Mode, Templates},
     task::{Task, of_line},
 };

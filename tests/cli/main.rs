@@ -10,6 +10,8 @@ mod evidence;
 mod explain;
 mod hook;
 mod merge;
+#[cfg(target_os = "linux")]
+mod packs;
 mod references;
 mod report;
 mod repository;

@@ -26,8 +26,6 @@ pub mod sandbox;
 #[cfg(target_os = "linux")]
 mod seccomp;
 #[cfg(target_os = "linux")]
-pub mod study;
-#[cfg(target_os = "linux")]
 mod usage;
 pub mod value;
 #[cfg(target_os = "linux")]

@@ -1,8 +1,9 @@
-//! Benchmarks of what review bots write: foreign files become figures.
+//! Benchmarks of what review bots write, and of who judges programs: foreign files become figures.
 //!
 //! ```text
 //!  checklists + reviews ─► verdicts (a judge, by any backend) ─► figures, rewards      checklist/
 //!  references + comments ─► pairs ─► one assignment a decider ─► figures               aacr/
+//!  programs of known truth ─► answers ─► errors, and what execution refutes of them    study/
 //! ```
 //!
 //! | file | owns |
@@ -12,6 +13,7 @@
 //! | `ask.rs` | one question to a backend, asked again where the answer cannot be read; prompts as data |
 //! | [`checklist`] | what a review covers of the points that a review has to raise, and what it makes up |
 //! | [`aacr`] | comments on pull requests beside those that experts accepted and rejected |
+//! | `study/` | judges' errors on programs whose truth execution has found, where programs can be confined |
 //!
 //! Nothing here prints, and nothing knows a command line. Every figure has its count beside it, and what failed is left out and
 //! counted, never taken for a zero.
@@ -22,5 +24,7 @@ pub mod checklist;
 mod error;
 pub mod lines;
 pub mod resample;
+#[cfg(target_os = "linux")]
+pub mod study;
 
 pub use error::SuiteError;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use veridiff_judge::backend::{Backend as _, Request};
-use veridiff_sandbox::study::{
+use veridiff_suites::study::{
     parse::{FixGiven, Said},
     prompt::Mode,
     tables::{Row, read_rows, read_verified, tables},

@@ -9,15 +9,15 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use veridiff_sandbox::{
     probe::{self, Wanted},
-    study::{
-        mutate::{Mutant, mutants, spread},
-        task::{Task, Truth},
-    },
     verify::{
         Options, Verifier,
         case::Case,
         rule::{Claim, Fix, Rule},
     },
+};
+use veridiff_suites::study::{
+    mutate::{Mutant, mutants, spread},
+    task::{Task, Truth},
 };
 
 use super::{Exit, MutateArgs, TasksArgs, read, read_tasks, side_by_side, write_lines};

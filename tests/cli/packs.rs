@@ -1,20 +1,20 @@
-//! The verdicts on programs whose faults others have put in: HumanEvalPack and QuixBugs, where VERIDIFF_CODE_DATA names their folder.
-#![allow(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
-#![cfg(target_os = "linux")]
+//! The conclusions on programs whose faults others have put in: HumanEvalPack and QuixBugs, where VERIDIFF_CODE_DATA names their folder.
+#![expect(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
 
-mod support;
-
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use serde_json::Value as Json;
-use support::once;
 use veridiff_sandbox::{
     sandbox::{Backend, Sandbox},
-    study::task::{Task, of_line},
     verify::{
-        Verified, Verifier,
+        Options, Verified, Verifier,
+        case::Case,
         rule::{Claim, Fix},
     },
+};
+use veridiff_suites::{
+    ask::side_by_side,
+    study::task::{Task, of_line},
 };
 
 /// The tasks of a file, or none with a word about it.
@@ -33,8 +33,9 @@ fn tasks(name: &str) -> Vec<Task> {
 
 /// Each suite once: what programs of others do is the same every time, or their tests would be none.
 fn verify(cases: &[Json]) -> Vec<Verified> {
-    let sandbox = Sandbox::new(Backend::Native, env!("CARGO_BIN_EXE_veridiff-confined").into());
-    support::verify_all(&Verifier::new(sandbox, once()), cases)
+    let sandbox = Sandbox::new(Backend::Native, env!("CARGO_BIN_EXE_veridiff").into());
+    let verifier = Verifier::new(sandbox, Options { repeats: 1, ..Options::default() });
+    side_by_side(cases.len(), 2, |at| verifier.verify(&Case::parse(&cases[at].to_string(), 1, Path::new(".")).unwrap()))
 }
 
 fn found(verified: &Verified) -> Option<(Claim, Fix)> {

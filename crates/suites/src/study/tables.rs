@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use veridiff_sandbox::verify::rule::Claim;
 
 use super::{
     parse::{Answer, FixGiven, Said, fix_state},
@@ -12,7 +13,6 @@ use super::{
     table::Table,
     task::Truth,
 };
-use crate::verify::rule::Claim;
 
 /// A judged row: who said what of which program, with labels that others gave to the reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
