@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use veridiff_judge::prompts::filled;
 
 use super::task::Task;
 
@@ -71,31 +72,13 @@ impl Templates {
             Mode::Explain => &self.explain,
             Mode::Full => &self.full,
         };
-        let mut out = String::new();
-        let template = format!("{}{question}", self.head);
-        let mut rest = template.as_str();
-        while let Some(at) = rest.find('{') {
-            let (before, after) = rest.split_at(at);
-            out.push_str(before);
-            let filled = [
-                ("{language}", task.language.as_str()),
-                ("{requirement}", task.requirement.trim_end()),
-                ("{code}", task.code.trim_end()),
-                ("{fence}", "```"),
-            ];
-            match filled.iter().find(|(name, _)| after.starts_with(name)) {
-                Some((name, value)) => {
-                    out.push_str(value);
-                    rest = &after[name.len()..];
-                }
-                None => {
-                    out.push('{');
-                    rest = &after[1..];
-                }
-            }
-        }
-        out.push_str(rest);
-        out
+        let values = [
+            ("language", task.language.as_str()),
+            ("requirement", task.requirement.trim_end()),
+            ("code", task.code.trim_end()),
+            ("fence", "```"),
+        ];
+        filled(&format!("{}{question}", self.head), &values)
     }
 
     /// The hash of the wording, beside which answers are kept.

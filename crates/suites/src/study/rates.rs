@@ -1,6 +1,8 @@
 //! How often judges are wrong, and which way: rates with their intervals, and what changes between two ways of asking.
 
 use serde::Serialize;
+use veridiff_detector::{Interval, proportion_interval};
+use veridiff_judge::figures;
 
 use super::{parse::Said, task::Truth};
 
@@ -25,19 +27,13 @@ pub struct Share {
 impl Share {
     /// The share in percent; none of nothing.
     pub fn percent(self) -> Option<f64> {
+        // in this order: a hundred times 23 / 80 is less than 28.75, and would print as another number
         (self.n > 0).then(|| 100.0 * self.count as f64 / self.n as f64)
     }
 
-    /// The interval in percent: Wilson's, at 1.96 standard errors.
+    /// The interval in percent; none of nothing.
     pub fn interval(self) -> Option<(f64, f64)> {
-        if self.n == 0 {
-            return None;
-        }
-        let (n, p, z) = (self.n as f64, self.count as f64 / self.n as f64, 1.959_963_985);
-        let centre = p + z * z / (2.0 * n);
-        let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-        let scale = 100.0 / (1.0 + z * z / n);
-        Some(((scale * (centre - half)).max(0.0), (scale * (centre + half)).min(100.0)))
+        proportion_interval(self.count, self.n).map(|Interval { low, high }| (100.0 * low, 100.0 * high))
     }
 }
 
@@ -105,10 +101,9 @@ impl Counts {
 
     /// Matthews' correlation of what is said with what is so, from -1 to 1; none where one of the four sums is 0.
     pub fn matthews(&self) -> Option<f64> {
-        let [tp, fn_, fp, tn] = [self.true_positive, self.false_negative, self.false_positive, self.true_negative]
-            .map(|count| count as f64);
-        let below = ((tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_)).sqrt();
-        (below > 0.0).then(|| (tp * tn - fp * fn_) / below)
+        let Counts { true_positive, false_negative, false_positive, true_negative, .. } = *self;
+        let parsed = figures::Counts { true_positive, false_positive, false_negative, true_negative, n_unjudged: 0 };
+        parsed.figures().mcc
     }
 }
 

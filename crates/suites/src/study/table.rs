@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// A table: a title, heads, and rows of cells.
+/// A table: a title, heads, and rows of cells. It is no `Grid` of a report, whose Markdown and LaTeX look otherwise: what is written here
+/// is read by what others have made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
     /// A name for its file.

@@ -127,8 +127,7 @@ fn percent(share: Share) -> String {
 /// What every rule concludes of a row whose fix was run.
 pub type Rules = BTreeMap<String, Claim>;
 
-/// All tables of a study. `verified` has what the rules conclude of a row's case, by its name; `tests_only` what running a program under the
-/// reference tests says of it, by dataset, task and variant.
+/// All tables of a study. `verified` has what the rules conclude of a row's case, by its name.
 pub fn tables(rows: &[Row], verified: &BTreeMap<String, Rules>) -> Vec<Table> {
     // the last round of each counts
     let mut last: BTreeMap<(String, u32), &Row> = BTreeMap::new();
