@@ -6,17 +6,16 @@ mod tasks;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
 };
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use veridiff_suites::study::{
-    prompt::{Mode, Templates},
-    task::{Task, of_line},
+use veridiff_suites::{
+    ask,
+    study::{
+        prompt::{Mode, Templates},
+        task::{Task, of_line},
+    },
 };
 
 use super::Exit;
@@ -227,29 +226,17 @@ fn read_tasks(path: &Path) -> anyhow::Result<Vec<Task>> {
     Ok(all)
 }
 
-/// Runs work on many threads, and gives the results in order.
+/// Runs work on many threads under a bar, and gives the results in order.
 fn side_by_side<T: Sync, R: Send>(
     all: &[T],
     n_jobs: usize,
     unit: &'static str,
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let shown = progress::work(all.len(), unit);
-    std::thread::scope(|scope| {
-        for _ in 0..n_jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(one) = all.get(at) else { return };
-                    let result = work(one);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-                    shown.inc(1);
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    ask::side_by_side(all.len(), n_jobs, |at| {
+        let result = work(&all[at]);
+        shown.inc(1);
+        result
+    })
 }

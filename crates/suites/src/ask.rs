@@ -1,12 +1,13 @@
 //! One question to a backend: prompts as data, filled in once; asked again where the answer cannot be read.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use veridiff_judge::{
     backend::{Backend, Reply, Request},
     failure::{Failure, Kind},
+    parallel::in_parallel,
     prompts::filled,
     recorder::Recorder,
 };
@@ -135,16 +136,15 @@ pub fn ask<T>(
     Err(last)
 }
 
-/// The answers to many questions, in their order, so many of them open at once.
+/// The answers to many questions, in their order, so many of them open at once. Each is asked on a thread that does nothing else
+/// meanwhile: one of rayon's takes up other work while it waits, such as a question that waits for the same reply.
 pub fn side_by_side<T: Send>(n: usize, concurrency: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    use rayon::prelude::*;
-    if concurrency <= 1 {
-        return (0..n).map(one).collect();
-    }
-    match rayon::ThreadPoolBuilder::new().num_threads(concurrency).build() {
-        Ok(pool) => pool.install(|| (0..n).into_par_iter().with_max_len(1).map(&one).collect()),
-        Err(_) => (0..n).map(one).collect(),
-    }
+    let mut all: Vec<Option<T>> = (0..n).map(|_| None).collect();
+    in_parallel(n, concurrency, one, |at, answer| {
+        all[at] = Some(answer);
+        ControlFlow::Continue(())
+    });
+    all.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
