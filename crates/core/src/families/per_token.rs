@@ -53,13 +53,11 @@ pub(crate) fn deviation(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| (value - center).powi(2))).unwrap_or(0.0).sqrt()
 }
 
-/// A quantile by linear interpolation between the sorted values, at least one.
+/// A quantile of values in any order, at least one, by linear interpolation between neighbours.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let place = share * (sorted.len() - 1) as f64;
-    let (low, high) = (place.floor() as usize, place.ceil() as usize);
-    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+    veridiff_detector::quantile(&sorted, share)
 }
 
 /// The means of all windows of [`WINDOW`] values in a row; of fewer values the mean of all.
