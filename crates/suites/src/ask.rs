@@ -70,6 +70,14 @@ pub struct Prompts {
 }
 
 impl Prompts {
+    /// Prompts that come with the program, from a text as [`Prompts::parse`] takes it.
+    ///
+    /// # Panics
+    /// If the text is none, which a test of whose prompts they are would show.
+    pub(crate) fn own(text: &'static str) -> Prompts {
+        Prompts::parse(text).expect("the program's own prompts are read by a test")
+    }
+
     /// The prompts of a TOML text: a table a step, with `text` and, if wanted, `max_output`.
     ///
     /// # Errors

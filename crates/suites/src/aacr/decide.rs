@@ -61,14 +61,8 @@ impl Decider for Exact {
 }
 
 /// The prompts that come with the program.
-const PROMPTS: &str = include_str!("prompts.toml");
-
-/// The prompts that come with the program.
-///
-/// # Panics
-/// Never: a test reads them.
 pub fn prompts() -> Prompts {
-    Prompts::parse(PROMPTS).expect("the program's own prompts are read by a test")
+    Prompts::own(include_str!("prompts.toml"))
 }
 
 /// A language model that is asked about each pair.

@@ -15,18 +15,12 @@ use super::{
 };
 use crate::ask::{Prompts, Template, ask};
 
-/// The prompts that come with the program.
-const PROMPTS: &str = include_str!("prompts.toml");
-
 /// Items and passages that are asked about at once.
 const BATCH: usize = 20;
 
 /// The prompts that come with the program.
-///
-/// # Panics
-/// Never: a test reads them.
 pub fn prompts() -> Prompts {
-    Prompts::parse(PROMPTS).expect("the program's own prompts are read by a test")
+    Prompts::own(include_str!("prompts.toml"))
 }
 
 /// Who is asked, and in which words.
