@@ -7,7 +7,8 @@ use regex::Regex;
 use super::{Edit, EditKind};
 use crate::mention::Mention;
 
-/// Verbs and their opposites by base, third person, past and gerund.
+/// Verbs and their opposites by base, third person, past and gerund. Which twins a statement has hangs on these; the
+/// opposites that rules know are of operators and states in code, and no words of prose.
 const VERBS: [[[&str; 4]; 2]; 18] = [
     [["add", "adds", "added", "adding"], ["remove", "removes", "removed", "removing"]],
     [["introduce", "introduces", "introduced", "introducing"], ["drop", "drops", "dropped", "dropping"]],

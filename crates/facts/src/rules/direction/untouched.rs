@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-/// What a change does to a name itself, so that a changed line has it.
+/// What a change does to a name itself, so that a changed line has it. Fewer verbs than those by which
+/// [`patterns`](super::patterns) has a thing come or go: `creates` and `implements` are not among them.
 const CHANGES: &str = "(?:adds?|added|introduc(?:es?|ed)|renam(?:es?|ed)|replac(?:es?|ed)|export(?:s|ed)?|expos(?:es?|ed)|extract(?:s|ed)?|inlin(?:es?|ed)|import(?:s|ed)?|mov(?:es?|ed)|drop(?:s|ped)?|remov(?:es?|ed)|delet(?:es?|ed))";
 
 /// What a message in the imperative says to be done from here on.

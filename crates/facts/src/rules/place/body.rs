@@ -18,8 +18,9 @@ use crate::{
 };
 
 /// What is done with a thing that stands in the code of whoever does it.
-const VERBS: &str = "(?:calls?|uses?|invokes?|checks?|reads?|sets?|pass(?:es)?|logs?|acquires?|assigns?|increments?|clears?|deletes?|appends?|writes?|closes?|releases?|awaits?|tests?|wraps?|updates?|resets?|depends? on|relies on)";
-const DONE: &str = "(?:called|used|invoked|checked|read|set|passed|logged|acquired|assigned|incremented|cleared|deleted|written|closed|released|awaited|tested|updated|reset)";
+/// They are not the verbs of [`pattern`]: `returns` and `accepts` are among those alone, `increments` and `resets` among these.
+const USES: &str = "(?:calls?|uses?|invokes?|checks?|reads?|sets?|pass(?:es)?|logs?|acquires?|assigns?|increments?|clears?|deletes?|appends?|writes?|closes?|releases?|awaits?|tests?|wraps?|updates?|resets?|depends? on|relies on)";
+const USED: &str = "(?:called|used|invoked|checked|read|set|passed|logged|acquired|assigned|incremented|cleared|deleted|written|closed|released|awaited|tested|updated|reset)";
 const GAP: &str = r"((?:[a-z'-]+ ){0,3}?)";
 const OF: &str =
     r"(?: (?:function|method|helper|test|hook|constructor|call|handler|option|flag|field|constant|variable))?";
@@ -39,11 +40,11 @@ static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| {
     let form =
         |text: String, functions, thing, gap, does| Claim { pattern: pattern(&text), functions, thing, gap, does };
     vec![
-        form(format!(r"\bboth (@\d+) and (@\d+){OF}{adverbs} {VERBS} {GAP}(@\d+)"), &[1, 2], 4, Some(3), true),
-        form(format!(r"(@\d+){OF}{adverbs} {VERBS} {GAP}(@\d+)"), &[1], 3, Some(2), true),
+        form(format!(r"\bboth (@\d+) and (@\d+){OF}{adverbs} {USES} {GAP}(@\d+)"), &[1, 2], 4, Some(3), true),
+        form(format!(r"(@\d+){OF}{adverbs} {USES} {GAP}(@\d+)"), &[1], 3, Some(2), true),
         form(
             format!(
-                r"(@\d+){OF} (?:is|are|gets?)(?: now| also| still| always)* {DONE} (?:in|inside|within|by|from) both (?:the )?(@\d+) and (?:the )?(@\d+)"
+                r"(@\d+){OF} (?:is|are|gets?)(?: now| also| still| always)* {USED} (?:in|inside|within|by|from) both (?:the )?(@\d+) and (?:the )?(@\d+)"
             ),
             &[2, 3],
             1,
@@ -52,17 +53,17 @@ static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| {
         ),
         form(
             format!(
-                r"(@\d+){OF} (?:is|are|gets?)(?: now| also| still| always)* {DONE} (?:in|inside|within|by|from) (?:the )?(?:[a-z]+ )?(@\d+)"
+                r"(@\d+){OF} (?:is|are|gets?)(?: now| also| still| always)* {USED} (?:in|inside|within|by|from) (?:the )?(?:[a-z]+ )?(@\d+)"
             ),
             &[2],
             1,
             None,
             true,
         ),
-        form(format!(r"\b(?:neither) (@\d+) nor (@\d+){OF} {VERBS} {GAP}(@\d+)"), &[1, 2], 4, Some(3), false),
+        form(format!(r"\b(?:neither) (@\d+) nor (@\d+){OF} {USES} {GAP}(@\d+)"), &[1, 2], 4, Some(3), false),
         form(
             format!(
-                r"(@\d+){OF} (?:does not|doesn't|never|no longer|does no longer|fails to|forgets to|stops to)(?: even| actually| ever)? {VERBS} {GAP}(@\d+)"
+                r"(@\d+){OF} (?:does not|doesn't|never|no longer|does no longer|fails to|forgets to|stops to)(?: even| actually| ever)? {USES} {GAP}(@\d+)"
             ),
             &[1],
             3,
@@ -71,7 +72,7 @@ static CLAIMS: LazyLock<Vec<Claim>> = LazyLock::new(|| {
         ),
         form(
             format!(
-                r"(@\d+){OF} (?:is|are|gets?) (?:not|never|no longer) {DONE} (?:in|inside|within|by|from) (?:the )?(?:[a-z]+ )?(@\d+)"
+                r"(@\d+){OF} (?:is|are|gets?) (?:not|never|no longer) {USED} (?:in|inside|within|by|from) (?:the )?(?:[a-z]+ )?(@\d+)"
             ),
             &[2],
             1,
