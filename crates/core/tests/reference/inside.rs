@@ -1,10 +1,7 @@
 //! The families `attention` and `hidden`: their means against PyTorch's numbers (`tests/reference/reading.py`), and what a scorer
 //! makes of a change: groups of keys that add up, columns beside which the others stay as they are.
 
-use std::path::{Path, PathBuf};
-
 use candle_core::{DType, Device};
-use serde::Deserialize;
 use veridiff_core::{
     families::{
         attention::shares,
@@ -19,35 +16,14 @@ use veridiff_engine::{
     ops::Precision,
     past::Keep,
     plan::Limits,
-    reading::{Reading, Want, attention::AttentionWant, read_about},
+    reading::{Reading, Want, read_about},
 };
 use veridiff_table::Row;
 use veridiff_text::sample::Sample;
 
+use crate::fixture::{fixture, folder};
+
 const DIFF: &str = "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n import os\n-limit = 10\n+limit = 20\n print(limit)\n";
-
-#[derive(Deserialize)]
-struct Fixture {
-    n_groups: usize,
-    attention_layers: Vec<usize>,
-    hidden_layers: Vec<usize>,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    n_source: usize,
-    full_ids: Vec<u32>,
-    self_key_groups: Vec<u8>,
-    /// `[layers][heads][T][groups]`.
-    self_attention: Vec<Vec<Vec<Vec<f64>>>>,
-    /// `[layers][T][H]`.
-    hidden: Vec<Vec<Vec<f64>>>,
-}
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
-}
 
 fn scorer(name: &str) -> Scorer {
     let files = resolve(&folder(name).display().to_string(), &ResolveOptions::default()).unwrap();
@@ -67,18 +43,12 @@ fn list(row: &Row, column: &str) -> Vec<f64> {
 #[test]
 fn means_over_the_text_are_the_references() {
     for name in ["llama_tied", "qwen2", "qwen3"] {
-        let text = std::fs::read_to_string(folder(name).join("reading.json")).unwrap();
-        let fixture: Fixture = serde_json::from_str(&text).unwrap();
+        let fixture = fixture(name);
         let files = resolve(&folder(name).display().to_string(), &ResolveOptions::default()).unwrap();
         let model = files.load(DType::F32, &Device::Cpu, Precision::Full).unwrap();
         for case in &fixture.cases {
-            let (prompt, text) = case.full_ids.split_at(case.n_source);
-            let attention = AttentionWant {
-                layers: fixture.attention_layers.clone(),
-                n_groups: fixture.n_groups,
-                keys: case.self_key_groups.clone(),
-                source_keys: Vec::new(),
-            };
+            let (prompt, text) = case.ids();
+            let attention = case.attention(&fixture.attention_layers, fixture.n_groups);
             let want = Want { attention: Some(attention), hidden: fixture.hidden_layers.clone(), ..Want::default() };
             let prompt = model.read_noting(prompt, Keep::KeysValues).unwrap();
             let Reading { attention, hidden, .. } = read_about(&prompt, text, &want).unwrap();

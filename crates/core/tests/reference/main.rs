@@ -2,6 +2,8 @@
 
 #[path = "../../../../tests/common/mod.rs"]
 mod common;
+#[path = "../../../engine/tests/reference/fixture.rs"]
+mod fixture;
 
 mod adapter;
 mod annotation;

@@ -2,11 +2,7 @@
 //! against the functions that give one thing each, and a Mistral's sliding windows against the reference stack
 //! (`tests/reference/mistral.py`).
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use candle_core::{DType, Device};
 use serde::Deserialize;
@@ -35,67 +31,9 @@ use veridiff_engine::{
     },
 };
 
+use crate::fixture::{fixture, folder};
+
 const DECODERS: [&str; 5] = ["llama_tied", "llama_untied", "qwen2", "qwen3", "mistral"];
-
-/// `[layers][heads][T][groups]`.
-type Attention = Vec<Vec<Vec<Vec<f64>>>>;
-
-#[derive(Deserialize)]
-struct Fixture {
-    n_groups: usize,
-    attention_layers: Vec<usize>,
-    hidden_layers: Vec<usize>,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    n_source: usize,
-    #[serde(default)]
-    full_ids: Vec<u32>,
-    #[serde(default)]
-    source_ids: Vec<u32>,
-    /// The decoder's start token first.
-    #[serde(default)]
-    target_ids: Vec<u32>,
-    self_key_groups: Vec<u8>,
-    #[serde(default)]
-    cross_key_groups: Vec<u8>,
-    self_attention: Attention,
-    #[serde(default)]
-    cross_attention: Attention,
-    hidden: Vec<Vec<Vec<f64>>>,
-    hidden_prompt_mean: Vec<Vec<f64>>,
-}
-
-impl Case {
-    /// Prompt and text.
-    fn ids(&self) -> (&[u32], &[u32]) {
-        if self.full_ids.is_empty() {
-            (&self.source_ids, &self.target_ids[1..])
-        } else {
-            self.full_ids.split_at(self.n_source)
-        }
-    }
-
-    fn attention(&self, layers: &[usize], n_groups: usize) -> AttentionWant {
-        AttentionWant {
-            layers: layers.to_vec(),
-            n_groups,
-            keys: self.self_key_groups.clone(),
-            source_keys: self.cross_key_groups.clone(),
-        }
-    }
-}
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
-}
-
-fn fixture(name: &str) -> Fixture {
-    serde_json::from_str(&std::fs::read_to_string(folder(name).join("reading.json")).unwrap()).unwrap()
-}
 
 /// The Mistral, whose queries see so many keys. Its blocks are Llama's but for the window.
 fn mistral(window: Option<usize>, dtype: DType) -> LanguageModel {
