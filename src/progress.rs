@@ -113,7 +113,8 @@ impl State {
     }
 }
 
-fn megabytes(bytes: u64) -> String {
+/// A size in whole megabytes.
+pub fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 

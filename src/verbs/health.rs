@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -24,6 +23,7 @@ use veridiff_engine::{
         cards::{self, DEFAULT_CARD},
         hub,
         options::{FetchOptions, cache_folder},
+        pip::folder_bytes,
     },
     ops::has_bf16_products,
     plan::size,
@@ -152,17 +152,6 @@ fn cache() -> Item {
             Item { hint: error.hint(), ..item }
         }
     }
-}
-
-/// Bytes in a folder and its subfolders; what cannot be read counts as nothing.
-fn folder_bytes(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else { return 0 };
-    let bytes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    });
-    bytes.sum()
 }
 
 fn is_here(card: &cards::Card) -> bool {

@@ -5,7 +5,10 @@ use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use super::Exit;
-use crate::{progress::transfers, terminal::print};
+use crate::{
+    progress::{megabytes, transfers},
+    terminal::print,
+};
 use veridiff_engine::{
     ModelError,
     architectures::{
@@ -350,8 +353,4 @@ fn plain_table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     table
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.0} MB", bytes as f64 / 1e6)
 }

@@ -228,7 +228,7 @@ fn what_went_wrong(log: &str) -> String {
 }
 
 /// Bytes in a folder and its subfolders; what cannot be read counts as nothing.
-fn folder_bytes(folder: &Path) -> u64 {
+pub fn folder_bytes(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
         .flatten()
