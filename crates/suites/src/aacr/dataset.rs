@@ -125,12 +125,8 @@ pub struct Comment {
     #[serde(default)]
     pub conflict: bool,
     /// Whether its lines stood in the wrong order where they were read.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reversed: bool,
-}
-
-pub(super) fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// How often something had to be set right while reading.

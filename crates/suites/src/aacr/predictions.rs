@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::{Deserialize, Serialize};
 use veridiff_text::choice::did_you_mean;
 
-use super::dataset::{CommentSide, Dataset, clean_path, files_of, id_of, is_false};
+use super::dataset::{CommentSide, Dataset, clean_path, files_of, id_of};
 use crate::{SuiteError, lines};
 
 /// The longest note that is kept, in bytes; what is longer is cut.
@@ -32,7 +32,7 @@ pub struct Prediction {
     #[serde(default)]
     pub place: usize,
     /// Whether its lines stood in the wrong order where they were read.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reversed: bool,
 }
 

@@ -11,15 +11,11 @@ use super::{
     figures::{Report, Run},
     paper,
 };
-use crate::checklist::tables::with_interval;
+use crate::checklist::tables::{record, with_interval};
 use crate::resample::Estimate;
 
 fn percent(value: Option<f64>) -> String {
     with_interval(Estimate::exact(value))
-}
-
-fn record(value: &impl serde::Serialize) -> serde_json::Value {
-    serde_json::to_value(value).expect("figures and names have a JSON form")
 }
 
 /// What a run is called in a table.

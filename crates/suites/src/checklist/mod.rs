@@ -305,7 +305,7 @@ pub struct ReviewVerdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Whether the count stood among other words.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loose: bool,
     /// The items' verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -322,10 +322,6 @@ pub struct ReviewVerdict {
     /// Tokens written, if the backend says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_tokens: Option<u64>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Whether a row has what it is for.

@@ -23,7 +23,8 @@ pub(crate) fn with_interval(estimate: Estimate) -> String {
     }
 }
 
-fn record(value: &impl serde::Serialize) -> serde_json::Value {
+/// What a table's row is in JSON.
+pub(crate) fn record(value: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(value).expect("figures and names have a JSON form")
 }
 
