@@ -203,6 +203,13 @@ impl Batch {
     }
 }
 
+/// Bytes that a model reads of samples, each prompt once for the samples that go together.
+pub(super) fn cost_behind_shared_prompts(samples: &[&Sample]) -> u64 {
+    let prompts: usize =
+        units(samples, MOST_TOGETHER).iter().filter_map(|unit| unit.first()).map(|&i| prompt_bytes(samples[i])).sum();
+    (prompts + samples.iter().map(|sample| sample.text.len()).sum::<usize>()) as u64
+}
+
 /// Samples that probably have the same prompt, at most `most` of them, and all within a window of the input.
 fn units(samples: &[&Sample], most: usize) -> Vec<Vec<usize>> {
     let mut units: Vec<Vec<usize>> = Vec::new();
@@ -227,6 +234,15 @@ fn units(samples: &[&Sample], most: usize) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_that_samples_share_costs_once() {
+        let samples = ["+a\n", "+a\n", "+b\n"].map(|diff| Sample::new("s", diff, "text"));
+        let [one, two, other] = [&samples[0], &samples[1], &samples[2]];
+        let prompt = prompt_bytes(one) as u64;
+        assert_eq!(cost_behind_shared_prompts(&[one]), prompt + 4);
+        assert_eq!(cost_behind_shared_prompts(&[one, other, two]), 2 * prompt + 12);
+    }
 
     #[test]
     fn samples_with_one_diff_follow_each_other_within_a_window() {

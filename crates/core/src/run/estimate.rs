@@ -41,7 +41,6 @@ struct Meter(Vec<Measured>);
 
 struct Measured {
     source: String,
-    cost: u64,
     start: Instant,
     seconds: f64,
 }
@@ -49,13 +48,12 @@ struct Measured {
 impl Progress for Meter {
     fn phase(&mut self, phase: Phase<'_>) {
         if let Phase::Computing { source, .. } = phase {
-            self.0.push(Measured { source: source.to_owned(), cost: 0, start: Instant::now(), seconds: 0.0 });
+            self.0.push(Measured { source: source.to_owned(), start: Instant::now(), seconds: 0.0 });
         }
     }
 
-    fn part(&mut self, part: &NewPart<'_>) {
+    fn part(&mut self, _part: &NewPart<'_>) {
         if let Some(measured) = self.0.last_mut() {
-            measured.cost += part.cost;
             measured.seconds = measured.start.elapsed().as_secs_f64();
         }
     }
@@ -71,12 +69,14 @@ impl ScoreRun {
         let n_rows = self.len();
         let n_measured = n.clamp(1, n_rows.max(1)).min(n_rows);
         self.keep_some_of_every_cost(n_measured);
+        let of_measured = self.costs();
         let mut meter = Meter::default();
         self.table(&mut meter)?;
-        let all = |name: &str| of_all.iter().find(|(source, _)| source == name).map_or(0, |(_, cost)| *cost);
+        // rows that are far apart share no prompt, and those of the whole run may
+        let cost_in = |costs: &[(String, u64)], name: &str| costs.iter().find(|(n, _)| n == name).map_or(0, |c| c.1);
         let source = |of: &Measured| SourceEstimate {
             name: of.source.clone(),
-            seconds: of.seconds * all(&of.source) as f64 / of.cost.max(1) as f64,
+            seconds: of.seconds * cost_in(&of_all, &of.source) as f64 / cost_in(&of_measured, &of.source).max(1) as f64,
         };
         Ok(Estimate { n_rows, n_measured, sources: meter.0.iter().map(source).collect() })
     }

@@ -171,9 +171,8 @@ impl ScoreRun {
 
     /// What all rows cost each source, by its name.
     pub(super) fn costs(&self) -> Vec<(String, u64)> {
-        let cost = |source: &dyn ColumnSource| -> u64 {
-            self.samples.iter().map(|(_, sample)| source.cost(sample, &self.settings)).sum()
-        };
+        let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
+        let cost = |source: &dyn ColumnSource| source.cost_of_all(&samples, &self.settings);
         self.sources.iter().map(|source| (source.name().to_owned(), cost(&**source))).collect()
     }
 

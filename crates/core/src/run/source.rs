@@ -34,6 +34,11 @@ pub trait ColumnSource: Send {
         (prompt_bytes(sample) + sample.text.len()) as u64
     }
 
+    /// What all samples of a run cost: less than the sum of them where what they share is computed once.
+    fn cost_of_all(&self, samples: &[&Sample], settings: &Settings) -> u64 {
+        samples.iter().map(|sample| self.cost(sample, settings)).sum()
+    }
+
     /// Whether it takes much memory once it is loaded. Such sources run after the others, one of them in memory at a time.
     fn is_heavy(&self) -> bool {
         false

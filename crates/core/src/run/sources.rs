@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    batch::Batch,
+    batch::{Batch, cost_behind_shared_prompts},
     source::{ColumnSource, Done, one_by_one, prompt_bytes},
 };
 use crate::{
@@ -108,6 +108,13 @@ impl ColumnSource for ScorerSource {
     fn cost(&self, sample: &Sample, settings: &Settings) -> u64 {
         let (n, t) = (prompt_bytes(sample) as u64, sample.text.len() as u64);
         if settings.features.needs_attribution() { t * (n + t / 2) } else { n + t }
+    }
+
+    fn cost_of_all(&self, samples: &[&Sample], settings: &Settings) -> u64 {
+        if settings.features.needs_attribution() {
+            return samples.iter().map(|sample| self.cost(sample, settings)).sum();
+        }
+        cost_behind_shared_prompts(samples)
     }
 
     fn is_heavy(&self) -> bool {
