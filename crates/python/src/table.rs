@@ -67,11 +67,16 @@ pub struct Samples {
 /// The samples that the rows of a table are. A row without an id is called by its number, from 0; `distinct` has later rows of the same
 /// id called `a-2`, `a-3`, as the command does.
 pub fn samples(table: &Table, distinct: bool) -> Samples {
-    let (mut samples, mut bad) = (Vec::new(), Vec::new());
-    for (place, mut row) in table.rows().into_iter().enumerate() {
+    let read = |place: usize| {
+        let mut row = table.row(place);
         let id = id_of(&row, place);
         row.insert(ID_COLUMN.to_owned(), id.clone());
-        match from_value(Value::Object(row), place + 1) {
+        (place, id, from_value(Value::Object(row), place + 1))
+    };
+    let rows: Vec<_> = (0..table.n_rows()).into_par_iter().map(read).collect();
+    let (mut samples, mut bad) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (place, id, sample) in rows {
+        match sample {
             Ok(sample) => samples.push((place, sample)),
             Err(error) => bad.push((place, id, error)),
         }

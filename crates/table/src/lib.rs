@@ -233,7 +233,11 @@ impl Table {
         (0..self.n_rows()).map(|row| self.row(row)).collect()
     }
 
-    fn row(&self, row: usize) -> Row {
+    /// One row, from 0, as [`Table::rows`] gives it.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn row(&self, row: usize) -> Row {
         let value = |(index, column): (usize, &Column)| {
             (column.name.clone(), Value::from(&cell::cell_at(self.batch.column(index), column.kind, row)))
         };

@@ -270,10 +270,13 @@ fn longest_quotation(diff: &Diff, text: &str, words: &Words) -> (usize, Option<u
         before.fill(0);
         for run in names_of_code(code).into_iter().take(left) {
             left -= 1;
-            let id = ids.get(&code[run].to_lowercase());
+            let Some(id) = ids.get(&code[run].to_lowercase()) else {
+                before.fill(0);
+                continue;
+            };
             // runs that end at this word of the line and at each word of the text, from the last one backwards
             for t in (0..of_text.len()).rev() {
-                before[t + 1] = if Some(&of_text[t]) == id { before[t] + 1 } else { 0 };
+                before[t + 1] = if of_text[t] == *id { before[t] + 1 } else { 0 };
                 if before[t + 1] > longest.0 {
                     longest = (before[t + 1], Some(line));
                 }

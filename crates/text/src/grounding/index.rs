@@ -1,6 +1,6 @@
 //! Where each name and word of a diff stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::words::{names_of_code, pieces, subwords};
 use crate::diff::{Diff, LineKind};
@@ -85,31 +85,82 @@ fn spelling(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// A diff on its way into an index. Most names of a diff stand there several times; each is taken apart once.
+#[derive(Default)]
+struct Reading<'d> {
+    /// Places in `names`, in the order in which they are met.
+    ids: HashMap<&'d str, usize>,
+    names: Vec<(&'d str, Places)>,
+    /// Of each name what it is made of, if it was met as a whole.
+    made_of: Vec<Option<MadeOf>>,
+    /// Places in `keys`.
+    key_ids: HashMap<String, usize>,
+    keys: Vec<Places>,
+}
+
+/// What stands where a name stands, beside the name: pieces in [`Reading::names`], and keys.
+struct MadeOf {
+    pieces: Vec<usize>,
+    keys: Vec<usize>,
+}
+
+impl<'d> Reading<'d> {
+    fn note(&mut self, name: &'d str, line: usize, kind: LineKind) {
+        let id = self.id(name);
+        if self.made_of[id].is_none() {
+            let pieces =
+                if name.contains(['.', ':']) { pieces(name).map(|piece| self.id(piece)).collect() } else { Vec::new() };
+            let keys = subwords(name).into_iter().map(|key| self.key(key)).collect();
+            self.made_of[id] = Some(MadeOf { pieces, keys });
+        }
+        let Reading { names, made_of, keys, .. } = self;
+        names[id].1.note(line, kind);
+        if let Some(made_of) = &made_of[id] {
+            made_of.pieces.iter().for_each(|&piece| names[piece].1.note(line, kind));
+            made_of.keys.iter().for_each(|&key| keys[key].note(line, kind));
+        }
+    }
+
+    fn id(&mut self, name: &'d str) -> usize {
+        *self.ids.entry(name).or_insert_with(|| {
+            self.names.push((name, Places::default()));
+            self.made_of.push(None);
+            self.names.len() - 1
+        })
+    }
+
+    fn key(&mut self, key: String) -> usize {
+        *self.key_ids.entry(key).or_insert_with(|| {
+            self.keys.push(Places::default());
+            self.keys.len() - 1
+        })
+    }
+
+    fn index(self) -> Index {
+        let mut spellings = BTreeMap::new();
+        for (name, _) in &self.names {
+            spellings.entry(spelling(name)).or_insert_with(|| (*name).to_owned());
+        }
+        let mut keys = self.keys;
+        Index {
+            names: self.names.into_iter().map(|(name, places)| (name.to_owned(), places)).collect(),
+            spellings,
+            keys: self.key_ids.into_iter().map(|(key, id)| (key, std::mem::take(&mut keys[id]))).collect(),
+        }
+    }
+}
+
 impl Index {
     /// Of all lines of a diff.
     pub fn new(diff: &Diff) -> Self {
-        let mut index = Index::default();
+        let mut reading = Reading::default();
         for (i, line) in diff.lines().iter().enumerate() {
             let code = code_of(diff, i);
             for run in names_of_code(code) {
-                let name = &code[run];
-                index.note(name, i, line.kind);
-                if name.contains(['.', ':']) {
-                    pieces(name).for_each(|piece| index.note(piece, i, line.kind));
-                }
-                for key in subwords(name) {
-                    index.keys.entry(key).or_default().note(i, line.kind);
-                }
+                reading.note(&code[run], i, line.kind);
             }
         }
-        index
-    }
-
-    fn note(&mut self, name: &str, line: usize, kind: LineKind) {
-        if !self.names.contains_key(name) {
-            self.spellings.entry(spelling(name)).or_insert_with(|| name.to_owned());
-        }
-        self.names.entry(name.to_owned()).or_default().note(line, kind);
+        reading.index()
     }
 
     /// Where a name stands as it is written.
