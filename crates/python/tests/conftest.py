@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,13 @@ def samples() -> list[dict[str, object]]:
 
 @pytest.fixture(scope="session")
 def command() -> str:
-    """The command of the same sources."""
-    path = os.environ.get("VERIDIFF", str(ROOT / "target/release/veridiff"))
-    if not os.path.exists(path):
-        pytest.skip("there is no command to compare with: `cargo build --release`")
-    return path
+    """The command of the same sources: the one that came with the module, or else what cargo has built."""
+    if given := os.environ.get("VERIDIFF"):
+        return given
+    for path in (Path(sysconfig.get_path("scripts")) / "veridiff", ROOT / "target/release/veridiff"):
+        if path.exists():
+            return str(path)
+    pytest.skip("there is no command to compare with: `cargo build --release`")
 
 
 def run(command: str, *args: str, stdin: str = "") -> str:

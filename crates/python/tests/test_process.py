@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
+from importlib import metadata
 
 import pytest
 import veridiff
@@ -17,6 +19,13 @@ from conftest import TINY, made
 def test_an_import_brings_nothing_heavy() -> None:
     code = "import sys, veridiff; print([m for m in ('pyarrow', 'numpy', 'pandas', 'sklearn', 'tqdm', 'pyspark') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_command_came_along() -> None:
+    beside = [file for file in metadata.files("veridiff") or [] if file.name in ("veridiff", "veridiff.exe")]
+    assert beside, "the wheel was built by maturin alone: `pip install .` puts the command in it"
+    path = os.path.join(sysconfig.get_path("scripts"), beside[0].name)
+    assert subprocess.run([path, "--version"], capture_output=True, text=True).stdout.split() == ["veridiff", veridiff.__version__]
 
 
 def test_others_run_while_it_computes() -> None:
@@ -67,6 +76,31 @@ except KeyboardInterrupt:
     process.wait(timeout=20)
     assert words and words[0] == "interrupted" and float(words[1]) - pressed < 1.0
     assert journal.exists() and journal.read_text().count("\n") > 1, "what was finished is kept"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal that only Unix has")
+@pytest.mark.parametrize("work", ['ground(rows, features="facts"', 'Gate("none").check_table(rows', 'score(rows, features="facts"'])
+def test_ctrl_c_ends_whatever_takes_long(work) -> None:
+    code = f"""
+import sys, time, pyarrow as pa, veridiff
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from conftest import made
+rows = pa.concat_tables([pa.Table.from_pylist(made(3000))] * 50)
+print("begun", flush=True)
+try:
+    veridiff.{work}, progress=False)
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    time.sleep(1.5)
+    pressed = time.time()
+    process.send_signal(signal.SIGINT)
+    answered = process.stdout.readline()
+    assert answered, "it was done before, or died"
+    assert float(answered) - pressed < 1.0
+    process.wait(timeout=20)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
