@@ -3,6 +3,9 @@
 >>> scored = veridiff.ray.score(ray.data.read_parquet("samples"), features="grounding,facts", workers=4)
 """
 
+# types are checked where these are not installed, too
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional

@@ -4,6 +4,9 @@
 >>> scored.write.parquet("scored")
 """
 
+# types are checked where these are not installed, too
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterator, Optional
