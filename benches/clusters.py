@@ -1,7 +1,7 @@
 """What Spark and Ray cost over the library alone, and whether they say the same.
 
     pip install '.[spark,ray]' && python benches/clusters.py spark SAMPLES.jsonl --rows 20000 --features grounding,facts
-    python benches/clusters.py spark SAMPLES.jsonl --rows 500 --features uncertainty --model smollm2-135m
+    python benches/clusters.py spark SAMPLES.jsonl --rows 500 --features uncertainty --model smollm2-135m --max-tokens 64
 
 Samples are repeated to that many rows. The library alone runs on one thread in a process of its own, as one worker does; each count of
 workers runs `--repeats` times after a run that starts what there is to start. Every table is compared with the library's, row for row.
@@ -21,6 +21,7 @@ parser.add_argument("samples")
 parser.add_argument("--rows", type=int, default=20000)
 parser.add_argument("--features", default="grounding,facts")
 parser.add_argument("--model")
+parser.add_argument("--max-tokens", type=int)
 parser.add_argument("--workers", default="1,2")
 parser.add_argument("--repeats", type=int, default=2)
 parser.add_argument("--partition", type=int, default=250, help="rows of a partition")
@@ -42,7 +43,7 @@ def alone(rows: pa.Table, asked: dict, queue) -> None:
     model = veridiff.Scorer(asked["model"], offline=True) if asked["model"] else None
     veridiff.score(rows.slice(0, 8), features=asked["features"], model=model, progress=False)
     start = time.perf_counter()
-    table = veridiff.score(rows, features=asked["features"], model=model, progress=False)
+    table = veridiff.score(rows, **(asked | {"model": model}), progress=False)
     queue.put((time.perf_counter() - start, table))
 
 
@@ -69,7 +70,8 @@ def same(got: pa.Table, expected: pa.Table) -> bool:
 
 
 def main() -> None:
-    rows, asked = rows_of(args.samples, args.rows), {"features": args.features, "model": args.model}
+    rows = rows_of(args.samples, args.rows)
+    asked = {"features": args.features, "model": args.model, "max_tokens": args.max_tokens}
     n_partitions = max(1, args.rows // args.partition)
     spawn = multiprocessing.get_context("spawn")
     queue = spawn.Queue()
