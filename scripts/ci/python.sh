@@ -15,5 +15,7 @@ wheel=$(ls "$PWD"/target/wheels/veridiff-*.whl)
 pip install --quiet --force-reinstall --no-deps "$wheel"
 pip install --quiet "veridiff[test${VERIDIFF_CLUSTERS:+,spark,ray}] @ file://$wheel"
 mypy --python-executable "$venv/bin/python"
+# whether the stubs say what the compiled part has
+python -m mypy.stubtest veridiff._native --mypy-config-file pyproject.toml
 pyright --pythonpath "$venv/bin/python"
 pytest --quiet -p no:cacheprovider "$@"

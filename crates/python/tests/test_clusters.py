@@ -144,8 +144,7 @@ def test_what_is_killed_in_the_middle_costs_nothing_but_time(
 
     # so many partitions that no other stage of this session has as many
     n_partitions = 30 if by_model else 31
-    # the tiny model is done before anybody can kill
-    copies = 4 if MODEL == TINY or not by_model else 1
+    copies = copies_of(few, 240) if by_model else copies_of(rows, 8000)
     table, how, expected = (
         (few, {"features": BY_MODEL, "model": MODEL, "offline": True}, expected_of_model)
         if by_model
@@ -174,6 +173,11 @@ def test_what_is_killed_in_the_middle_costs_nothing_but_time(
         thread.join()
     assert killed, "nothing was killed in the middle"
     compared(got, pa.concat_tables([expected] * copies))
+
+
+def copies_of(table: pa.Table, n_rows: int) -> int:
+    """How often a table is needed for so many rows: fewer are done before anything can be killed."""
+    return max(1, n_rows // table.num_rows)
 
 
 def children(parent: int) -> list[int]:
@@ -272,7 +276,7 @@ def test_an_actor_that_is_killed_in_the_middle_costs_nothing_but_time(
 ) -> None:
     import veridiff.ray
 
-    copies = 4 if MODEL == TINY or not by_model else 1
+    copies = copies_of(few, 240) if by_model else copies_of(rows, 8000)
     table, how, expected = (
         (few, {"features": BY_MODEL, "model": MODEL, "offline": True}, expected_of_model)
         if by_model

@@ -1,20 +1,35 @@
 """The compiled part; what a user calls is in the package."""
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, final
 
 import pyarrow as pa
 
-Progress = Optional[Callable[[str, int, int], None]]
+_Progress = Optional[Callable[[str, int, int], None]]
+
+__all__ = [
+    "Detector",
+    "Gate",
+    "Scorer",
+    "__version__",
+    "evaluate",
+    "explain",
+    "features",
+    "fit",
+    "ground",
+    "score",
+]
 
 __version__: str
 
+@final
 class Scorer:
-    def __new__(cls, model: str | None, place: dict[str, Any], progress: Progress) -> Scorer: ...
+    def __new__(cls, model: str | None, place: dict[str, Any], progress: _Progress) -> Scorer: ...
     @property
     def name(self) -> str: ...
     @property
     def provenance(self) -> dict[str, str]: ...
 
+@final
 class Detector:
     @staticmethod
     def read(path: str) -> Detector: ...
@@ -35,6 +50,7 @@ class Detector:
     def threshold(self) -> float: ...
     def predict(self, stream: Any) -> pa.Table: ...
 
+@final
 class Gate:
     def __new__(
         cls,
@@ -47,11 +63,11 @@ class Gate:
         models: list[str],
         reading: dict[str, Any],
         place: dict[str, Any],
-        progress: Progress,
+        progress: _Progress,
     ) -> Gate: ...
     @property
     def notes(self) -> list[str]: ...
-    def check(self, stream: Any, progress: Progress) -> list[tuple[str, str, str]]: ...
+    def check(self, stream: Any, progress: _Progress) -> list[tuple[str, str, str]]: ...
     def page(self, stream: Any) -> str: ...
 
 def score(
@@ -68,7 +84,7 @@ def score(
     distinct: bool,
     output: str | None,
     begin: str,
-    progress: Progress,
+    progress: _Progress,
 ) -> tuple[pa.Table | None, str]: ...
 def fit(stream: Any, figures: dict[str, Any], calibration: str, verdicts: str) -> tuple[Detector, str, str]: ...
 def evaluate(
@@ -83,7 +99,7 @@ def explain(
     features: list[str],
     reading: dict[str, Any],
     detector: Detector | None,
-    progress: Progress,
+    progress: _Progress,
 ) -> tuple[str, str]: ...
-def ground(stream: Any, features: list[str], progress: Progress) -> pa.Table: ...
+def ground(stream: Any, features: list[str], progress: _Progress) -> pa.Table: ...
 def features() -> list[tuple[str, str, str, str, bool]]: ...
