@@ -1,16 +1,19 @@
 """What Spark and Ray cost over the library alone, and whether they say the same.
 
     pip install '.[spark,ray]' && python benches/clusters.py spark SAMPLES.jsonl --rows 20000 --features grounding,facts
-    python benches/clusters.py spark SAMPLES.jsonl --rows 500 --features uncertainty --model smollm2-135m --max-tokens 64
+    python benches/clusters.py spark SAMPLES.jsonl --rows 500 --features uncertainty --model smollm2-135m --dtype bf16
 
 Samples are repeated to that many rows. The library alone runs on one thread in a process of its own, as one worker does; each count of
 workers runs `--repeats` times after a run that starts what there is to start. Every table is compared with the library's, row for row.
+`--alone FILE` keeps what the library alone did, and takes it if it is there.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
+import pickle
+import sys
 import time
 
 import pyarrow as pa
@@ -21,9 +24,10 @@ parser.add_argument("samples")
 parser.add_argument("--rows", type=int, default=20000)
 parser.add_argument("--features", default="grounding,facts")
 parser.add_argument("--model")
-parser.add_argument("--max-tokens", type=int)
+parser.add_argument("--dtype", default="f32")
 parser.add_argument("--workers", default="1,2")
 parser.add_argument("--repeats", type=int, default=2)
+parser.add_argument("--alone")
 parser.add_argument("--partition", type=int, default=250, help="rows of a partition")
 args = parser.parse_args()
 
@@ -40,7 +44,7 @@ def alone(rows: pa.Table, asked: dict, queue) -> None:
     os.environ["RAYON_NUM_THREADS"] = "1"
     import veridiff
 
-    model = veridiff.Scorer(asked["model"], offline=True) if asked["model"] else None
+    model = veridiff.Scorer(asked["model"], dtype=asked["dtype"], offline=True) if asked["model"] else None
     veridiff.score(rows.slice(0, 8), features=asked["features"], model=model, progress=False)
     start = time.perf_counter()
     table = veridiff.score(rows, **(asked | {"model": model}), progress=False)
@@ -71,14 +75,23 @@ def same(got: pa.Table, expected: pa.Table) -> bool:
 
 def main() -> None:
     rows = rows_of(args.samples, args.rows)
-    asked = {"features": args.features, "model": args.model, "max_tokens": args.max_tokens}
+    asked = {"features": args.features, "model": args.model, "dtype": args.dtype}
     n_partitions = max(1, args.rows // args.partition)
-    spawn = multiprocessing.get_context("spawn")
-    queue = spawn.Queue()
-    process = spawn.Process(target=alone, args=(rows, asked, queue))
-    process.start()
-    seconds, expected = queue.get()
-    process.join()
+    # workers are this Python
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if args.alone and os.path.exists(args.alone):
+        with open(args.alone, "rb") as kept:
+            seconds, expected = pickle.load(kept)
+    else:
+        spawn = multiprocessing.get_context("spawn")
+        queue = spawn.Queue()
+        process = spawn.Process(target=alone, args=(rows, asked, queue))
+        process.start()
+        seconds, expected = queue.get()
+        process.join()
+        if args.alone:
+            with open(args.alone, "wb") as kept:
+                pickle.dump((seconds, expected), kept)
     print(f"| {args.engine}, {args.rows} rows of {args.features} | seconds | rows a second | of the library alone | the same |")
     print("|---|---|---|---|---|")
     print(f"| the library alone, one thread | {seconds:.1f} | {args.rows / seconds:.1f} | 1.00 | |", flush=True)
