@@ -40,16 +40,16 @@ impl Served {
     }
 
     fn start_with(folder: &Path, of_all: &[&str], args: &[&str]) -> Served {
+        Served::of(folder, veridiff().args(of_all), args)
+    }
+
+    fn of(folder: &Path, command: &mut Command, args: &[&str]) -> Served {
         let log = folder.join("log");
-        let command = veridiff()
-            .args(of_all)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stderr(File::create(&log).unwrap())
-            .spawn();
+        let command =
+            command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).stderr(File::create(&log).unwrap()).spawn();
         let mut served = Served { process: command.unwrap(), address: String::new(), log };
         served.address = served.until(|said| {
-            let address = said.split("listening at http://").nth(1)?;
+            let address = said.split("listening at ").nth(1)?.split("://").nth(1)?;
             address.contains('\n').then(|| address.lines().next().unwrap_or_default().to_owned())
         });
         served
@@ -294,4 +294,132 @@ fn beyond_this_machine_a_token_is_needed() {
     let short = veridiff().args(["serve", "--detector", "none"]).env("VERIDIFF_SERVE_TOKEN", "short").output().unwrap();
     assert_eq!(short.status.code(), Some(2));
     assert!(String::from_utf8(short.stderr).unwrap().contains("can be guessed"));
+}
+
+/// A generator that answers each request by the same bytes, as often as it is asked; what it was asked comes back.
+fn generator(answer: String) -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (asked, asking) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+            for line in head.to_ascii_lowercase().lines() {
+                length = line.strip_prefix("content-length: ").map_or(length, |length| length.parse().unwrap());
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            asked.send(head).unwrap();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            write!(reader.get_mut(), "{head}\r\nContent-Length: {}\r\n\r\n{answer}", answer.len()).unwrap();
+        }
+    });
+    (address, asking)
+}
+
+#[test]
+fn before_a_generator_its_answers_are_checked_as_asked_for() {
+    let said = json!({ "choices": [{ "message": { "content": "`area` returns `width * width` now." } }] });
+    let (generator, asked) = generator(said.to_string());
+    let url = format!("http://{generator}/v1");
+    let conversation = json!({ "messages": [{ "content": format!("Review: <<{DIFF}>>") }] });
+    let start = |folder: &Path, more: &[&str]| {
+        let mut command = veridiff();
+        command.arg("-v").env("VERIDIFF_UPSTREAM_KEY", "a key of the generator");
+        let args = ["--detector", "none", "--upstream", &url, "--diff-between", "<<", ">>"];
+        Served::of(folder, &mut command, &[&args, more].concat())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let observes = start(folder.path(), &[]);
+    assert_eq!(observes.post("/v1/chat/completions", &conversation, ""), (200, said.to_string()));
+    assert!(asked.recv().unwrap().contains("Bearer a key of the generator"));
+    observes.until(|log| log.contains("an answer was checked").then_some(()));
+    let log = fs::read_to_string(&observes.log).unwrap();
+    assert!(log.contains("contradicted") && !log.contains("width") && !log.contains("a key of"), "{log}");
+
+    let attaches = start(folder.path(), &["--gateway", "attach"]);
+    let (status, body) = attaches.post("/v1/chat/completions", &conversation, "");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &body["veridiff"]["choices"][0]["finding"]["verdict"]), (200, &json!("contradicted")));
+
+    // what fails is what `check` would have fail
+    for (fail_on, status) in [("contradicted", 422), ("VD014", 200)] {
+        let refuses = start(folder.path(), &["--gateway", "refuse", "--fail-on", fail_on]);
+        assert_eq!(refuses.post("/v1/chat/completions", &conversation, "").0, status, "{fail_on}");
+    }
+    for wrong in ["localhost:8000", "http://me:secret@localhost"] {
+        let told = veridiff().args(["serve", "--detector", "none", "--upstream", wrong]).output().unwrap();
+        let said = String::from_utf8(told.stderr).unwrap();
+        assert_eq!(told.status.code(), Some(2), "{said}");
+        assert!(said.contains("/chat/completions") && !said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
+fn a_generator_is_known_by_its_certificate() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/serve/tests/fixtures");
+    let file = |name: &str| fixtures.join(name).display().to_string();
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    // another service, as a generator that has a list of models
+    let (chain, key) = (file("own.chain.pem"), file("own.key.pem"));
+    let behind = Served::start(folders[0].path(), &["--detector", "none", "--tls-cert", &chain, "--tls-key", &key]);
+    let url = format!("https://localhost:{}", behind.address.rsplit(':').next().unwrap());
+    for (known, status) in [("own.chain.pem", 200), ("other.chain.pem", 502)] {
+        let mut command = veridiff();
+        command.env("SSL_CERT_FILE", file(known)).env_remove("SSL_CERT_DIR");
+        let gateway = Served::of(folders[1].path(), &mut command, &["--detector", "none", "--upstream", &url]);
+        let mut stream = TcpStream::connect(&gateway.address).unwrap();
+        write!(stream, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let (got, body) = answer(stream);
+        assert_eq!(got, status, "{body}");
+        assert_eq!(status == 200, body == "{\"object\":\"list\",\"data\":[]}", "{body}");
+    }
+}
+
+#[test]
+fn a_generators_own_log_probabilities_are_features_of_a_detector_that_asks_for_them() {
+    // what people found of texts whose generator told its log-probabilities, as samples carry them
+    let folder = tempfile::tempdir().unwrap();
+    let told = |n: usize| if n.is_multiple_of(2) { -0.2 - 0.01 * (n % 7) as f64 } else { -3.0 - 0.01 * (n % 5) as f64 };
+    let samples: String = (0..80)
+        .map(|n| {
+            let diff = DIFF.replace("area", &format!("area{n}"));
+            let row = json!({ "id": n.to_string(), "diff": diff, "text": "It waits longer now.", "label": n % 2,
+                "logprob@generator": told(n) });
+            format!("{row}\n")
+        })
+        .collect();
+    fs::write(folder.path().join("samples.jsonl"), samples).unwrap();
+    for line in [
+        "score --input samples.jsonl --features form --output table.csv",
+        "fit --input table.csv --features logprob@generator --output ours.json",
+    ] {
+        let ran = veridiff().args(line.split(' ')).current_dir(folder.path()).output().unwrap();
+        assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let detector = folder.path().join("ours.json").display().to_string();
+    let finding = |logprob: f64| {
+        let token = json!({ "token": "It", "logprob": logprob });
+        let choice = json!({ "message": { "content": "It waits longer now." }, "logprobs": { "content": [token] } });
+        let (generator, _asked) = generator(json!({ "choices": [choice] }).to_string());
+        let url = format!("http://{generator}/v1");
+        let of_gateway = tempfile::tempdir().unwrap();
+        let options = ["--offline", "--detector", &detector, "--upstream", &url, "--gateway", "attach"];
+        let gateway = Served::start(of_gateway.path(), &options);
+        let asked = json!({ "messages": [], "metadata": { "veridiff_diff": DIFF } });
+        let (status, body) = gateway.post("/v1/chat/completions", &asked, "");
+        assert_eq!(status, 200, "{body}");
+        let finding = &serde_json::from_str::<Value>(&body).unwrap()["veridiff"]["choices"][0]["finding"];
+        // the same of a sample that has the number among its keys; without it there is no verdict
+        let sample = json!({ "id": "0", "diff": DIFF, "text": "It waits longer now.", "logprob@generator": logprob });
+        let (_, checked) = gateway.post("/v1/check", &sample, "");
+        let checked: Value = serde_json::from_str(&checked).unwrap();
+        assert_eq!(checked["p_detector"], finding["p_detector"], "{finding}");
+        let (_, without) = gateway.post("/v1/check", &json!({ "id": "0", "diff": DIFF, "text": "It waits." }), "");
+        assert!(without.contains("`logprob@generator` has no value"), "{without}");
+        finding["p_detector"].as_f64().unwrap_or_else(|| panic!("{finding}"))
+    };
+    let (likely, unlikely) = (finding(-0.2), finding(-3.0));
+    assert!(likely < 0.5 && unlikely > 0.5, "{likely} {unlikely}");
 }

@@ -3,9 +3,16 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
+
 use super::Exit;
-use crate::args::{JUDGING, rules::RuleArgs, scoring::ModelArgs};
+use crate::args::{
+    JUDGING,
+    rules::{FailOn, RuleArgs},
+    scoring::ModelArgs,
+};
 use veridiff_engine::plan::parse_size;
+use veridiff_text::sample::Task;
 
 /// What `serve` is like in use.
 const EXAMPLES: &str = "\
@@ -13,14 +20,30 @@ Examples:
   veridiff serve                                        # for this machine alone
   veridiff serve --detector none                        # the change alone is asked: no model
   veridiff serve --listen 0.0.0.0:8443 --tokens tokens.toml --tls-cert chain.pem --tls-key key.pem
+  veridiff serve --upstream http://localhost:8000/v1 --gateway attach    # before a generator, whose answers are checked
 
-VERIDIFF_SERVE_TOKEN holds one token, for a service with a single client. SIGTERM finishes what was accepted, SIGHUP reads tokens and
-detectors anew. docs/service.md has the interface, the limits, and what one machine serves.";
+VERIDIFF_SERVE_TOKEN holds one token, for a service with a single client, and VERIDIFF_UPSTREAM_KEY the key of a generator. SIGTERM
+finishes what was accepted, SIGHUP reads tokens and detectors anew. docs/service.md has the interface, the limits, and what one machine
+serves.";
 
 /// The heading of options about who may ask.
 const ACCESS: &str = "Access";
 /// The heading of options about how much is taken.
 const LIMITS: &str = "Limits";
+
+/// The heading of options about a generator behind the service.
+const GATEWAY: &str = "Gateway";
+
+/// What becomes of a verdict on a generator's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Gateway {
+    /// It is counted and logged, and the client gets the generator's bytes
+    Observe,
+    /// It stands in the answer, as one field more
+    Attach,
+    /// An answer that fails is refused; those that are checked come whole
+    Refuse,
+}
 
 /// Arguments of `veridiff serve`.
 #[derive(Debug, clap::Args)]
@@ -48,6 +71,30 @@ pub struct Args {
     /// Tell what clients send, too, with -v: whole bodies
     #[arg(long, help_heading = ACCESS)]
     log_texts: bool,
+    /// Stand before this generator, a server that speaks OpenAI's protocol: what the service does not own passes to it. The address is
+    /// the one before /chat/completions, such as http://localhost:8000/v1
+    #[arg(long, value_name = "URL", help_heading = GATEWAY)]
+    upstream: Option<String>,
+    /// What becomes of the verdict on an answer whose request names a change
+    #[arg(long, value_name = "MODE", value_enum, default_value = "observe", help_heading = GATEWAY)]
+    gateway: Gateway,
+    /// Look for a diff in prompts too, between these two markers
+    #[arg(long, value_names = ["BEGIN", "END"], num_args = 2, value_parser = NonEmptyStringValueParser::new(),
+          help_heading = GATEWAY)]
+    diff_between: Option<Vec<String>>,
+    /// What a generator's answers are, unless a request says it [default: review]
+    #[arg(long, value_parser = Task::ALL.map(Task::name), help_heading = GATEWAY)]
+    task: Option<String>,
+    /// The verdict from which on `--gateway refuse` refuses an answer: contradicted, unsupported or abstain; or codes of rules, with
+    /// commas [default: unsupported]
+    #[arg(long, value_name = "VERDICT|CODES", help_heading = GATEWAY)]
+    fail_on: Option<FailOn>,
+    /// Seconds that a generator may take to begin its answer, and between two parts of it
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds, help_heading = GATEWAY)]
+    upstream_timeout: f64,
+    /// Seconds that an answer waits for its verdict, where it waits for one
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = GATEWAY)]
+    verdict_within: f64,
     /// A detector: a file that `fit` wrote, one that ships with the program, or `none` to ask the change alone, which needs no model
     /// [default: the shipped one for the task]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
@@ -118,23 +165,30 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 
 #[cfg(feature = "serve")]
 mod running {
-    use std::{env, time::Duration};
+    use std::{env, sync::Arc, time::Duration};
 
-    use super::Args;
+    use super::{Args, Gateway};
     use crate::{
-        args::change::{DetectorChoice, open_gate},
+        args::{
+            change::{DetectorChoice, open_gate},
+            rules::FailOn,
+        },
         progress,
         terminal::{UsageError, note},
         verbs::Exit,
     };
-    use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings};
+    use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings, verdict::Verdict};
     use veridiff_serve::{
-        Certificate, Limits, Listen, Open, Resident, ServeError, Service, ServiceOptions, TokenSource, serve,
+        Certificate, GatewayOptions, Limits, Listen, Mode, Open, Resident, ServeError, Service, ServiceOptions,
+        TokenSource, serve,
     };
     use veridiff_text::{chain::one_line, sample::Task};
 
     /// What holds one token.
     const TOKEN: &str = "VERIDIFF_SERVE_TOKEN";
+
+    /// What holds the key of a generator.
+    const UPSTREAM_KEY: &str = "VERIDIFF_UPSTREAM_KEY";
 
     pub fn run(args: Args) -> anyhow::Result<Exit> {
         let listen = Listen { address: args.listen, certificate: args.certificate() };
@@ -152,6 +206,7 @@ mod running {
             tells_texts: args.log_texts,
             audit: args.audit.clone(),
             traces: args.otlp.clone(),
+            gateway: args.gateway_options(),
         };
         let service = progress::waiting("loading", || Service::start(service, args.open(options))).map_err(told)?;
         let scheme = if listen.certificate.is_some() { "https" } else { "http" };
@@ -170,6 +225,28 @@ mod running {
     impl Args {
         fn certificate(&self) -> Option<Certificate> {
             Some(Certificate { chain: self.tls_cert.clone()?, key: self.tls_key.clone()? })
+        }
+
+        fn gateway_options(&self) -> Option<GatewayOptions> {
+            let fail_on = self.fail_on.clone().unwrap_or(FailOn::Verdict(Verdict::Unsupported));
+            let markers = self.diff_between.as_deref().and_then(|markers| match markers {
+                [begin, end] => Some((begin.clone(), end.clone())),
+                _ => None,
+            });
+            Some(GatewayOptions {
+                upstream: self.upstream.clone()?,
+                key: env::var(UPSTREAM_KEY).ok().filter(|key| !key.is_empty()),
+                mode: match self.gateway {
+                    Gateway::Observe => Mode::Observe,
+                    Gateway::Attach => Mode::Attach,
+                    Gateway::Refuse => Mode::Refuse,
+                },
+                markers,
+                task: self.task.as_deref().and_then(Task::from_name).unwrap_or_default(),
+                refuses: Arc::new(move |finding| fail_on.is_met(finding)),
+                patience: Duration::from_secs_f64(self.upstream_timeout),
+                verdict_within: Duration::from_secs_f64(self.verdict_within),
+            })
         }
 
         fn limits(&self) -> Limits {

@@ -24,6 +24,7 @@ use crate::{
         unlike_training,
     },
     focus::{Focused, Reach},
+    generator,
     run::{batch::Batch, models::ModelOptions},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
@@ -256,6 +257,8 @@ struct Judge {
     features: FeatureSet,
     /// A model each, with the settings that ask it for its features.
     batches: Vec<Batch>,
+    /// Whether it takes numbers that come with a sample.
+    takes_given: bool,
 }
 
 /// What one scorer says of a sample.
@@ -302,7 +305,11 @@ impl Judge {
             Batch { scorer, settings }
         });
         let batches = batches.collect();
-        Ok((Judge { tasks, detector, features, batches }, differences.iter().map(ToString::to_string).collect()))
+        let takes_given = detector.features.iter().any(|feature| generator::is_given(&detector, &feature.name));
+        Ok((
+            Judge { tasks, detector, features, batches, takes_given },
+            differences.iter().map(ToString::to_string).collect(),
+        ))
     }
 
     fn check(
@@ -356,6 +363,9 @@ impl Judge {
             return finding;
         }
         let mut columns: Row = parts.iter().flat_map(|part| part.columns.clone()).collect();
+        if self.takes_given {
+            columns.extend(generator::given(&sample.extra));
+        }
         columns.extend(self.features.plain_values(&case).into_iter().map(|(k, v)| (k.to_owned(), Value::from(v))));
         let mut values = Vec::with_capacity(self.detector.features.len());
         for feature in &self.detector.features {
@@ -494,6 +504,9 @@ impl Needs {
                     &feature.name,
                     "needs a reference, an encoder or a judge, which `check` does not have",
                 ));
+            }
+            if generator::is_given(detector, &feature.name) {
+                continue;
             }
             names.push(name);
             if let Some(model) = model_of(&feature.name) {

@@ -18,6 +18,7 @@ pub mod families;
 pub mod finding;
 pub mod focus;
 pub mod gate;
+pub mod generator;
 pub mod judged;
 pub mod measurement;
 pub mod preset;

@@ -47,10 +47,10 @@ pub(crate) async fn parsed<T: Send + 'static>(
     let within = deadline(headers, service.limits.deadline)?;
     // nothing is read for a queue that would not take it
     service.queue.has_place(1)?;
-    let (bytes, lent) = read(service, headers, body).await?;
-    if service.tells_texts {
-        tracing::info!(body = %String::from_utf8_lossy(&bytes), "asked");
+    if !is_json(headers) {
+        return Err(Refusal::MediaType);
     }
+    let (bytes, lent) = taken(service, headers, body).await?;
     let limits = service.limits.clone();
     // a panic within is a fault of ours
     let parsed = spawn_blocking(move || parse(&limits, &bytes)).await.map_err(|_| Refusal::Fault)?;
@@ -58,7 +58,7 @@ pub(crate) async fn parsed<T: Send + 'static>(
 }
 
 /// How long an answer may take: as long as the client waits, and never longer than the service allows.
-fn deadline(headers: &HeaderMap, most: Duration) -> Result<Duration, Refusal> {
+pub(crate) fn deadline(headers: &HeaderMap, most: Duration) -> Result<Duration, Refusal> {
     let Some(given) = headers.get(DEADLINE) else { return Ok(most) };
     let seconds = given.to_str().ok().and_then(|text| text.trim().parse::<f64>().ok());
     let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0).ok_or(Refusal::Deadline)?;
@@ -66,24 +66,27 @@ fn deadline(headers: &HeaderMap, most: Duration) -> Result<Duration, Refusal> {
     Ok(Duration::try_from_secs_f64(seconds).map_or(most, |given| given.min(most)))
 }
 
-async fn read(service: &Service, headers: &HeaderMap, body: Body) -> Result<(Bytes, Lent), Refusal> {
-    if !is_json(headers) {
-        return Err(Refusal::MediaType);
-    }
+/// Reads a body of any type, within the limits.
+pub(crate) async fn taken(service: &Service, headers: &HeaderMap, body: Body) -> Result<(Bytes, Lent), Refusal> {
     let most = service.limits.body_bytes;
     let too_large = |got: String| Refusal::TooLarge { what: "the body", got, most };
     let said = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if let Some(length) = said.filter(|length| *length > most) {
         return Err(too_large(format!("{length} bytes")));
     }
-    let lent = service.room.lend(said.unwrap_or(most))?;
+    let is_none = said.is_none() && body.is_end_stream();
+    let lent = service.room.lend(if is_none { 0 } else { said.unwrap_or(most) })?;
     let patience = service.limits.patience;
     let read = timeout(patience, Limited::new(body, most).collect()).await.map_err(|_| Refusal::TooSlow(patience))?;
     let read = read.map_err(|error| match error.is::<LengthLimitError>() {
         true => too_large("more bytes".to_owned()),
         false => Refusal::Shape("the body ended before its length".to_owned()),
     })?;
-    Ok((read.to_bytes(), lent))
+    let bytes = read.to_bytes();
+    if service.tells_texts {
+        tracing::info!(body = %String::from_utf8_lossy(&bytes), "asked");
+    }
+    Ok((bytes, lent))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -104,7 +104,7 @@ impl Completion {
             finish_reason: "length",
         };
         let text = serde_json::to_string(&choice).map_err(|_| Refusal::Fault)?;
-        Ok(Output { text, n_tokens: ids.len() })
+        Ok(Output { text, n_tokens: ids.len(), finding: None })
     }
 }
 

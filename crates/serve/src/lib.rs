@@ -15,17 +15,19 @@
 //! | `worker.rs`, `work.rs`, `completion.rs` | what is computed, on threads of its own, by the code of the command |
 //! | `resident.rs`, `service.rs` | what stays in memory, and everything together |
 //! | `routes/`, `refusal.rs` | the paths, and why one is refused |
+//! | `gateway/` | what passes to a generator behind the service, and what is said of its answers |
 //! | `meter.rs`, `traces.rs` | what is counted, and spans for a collector |
 //! | `openapi.rs`, `schema.rs` | what the service says of itself, from the table of its paths and the types that it writes |
 //!
 //! Nothing that a client sends takes more than its limit, and none of it is logged. The service computes nothing of its own: what it
-//! answers is what the command prints.
+//! answers is what the command prints, and what a generator answers passes as it comes.
 
 mod answers;
 mod asked;
 mod audit;
 mod body;
 mod completion;
+mod gateway;
 mod guard;
 mod limits;
 mod meter;
@@ -45,6 +47,7 @@ mod traces;
 mod work;
 mod worker;
 
+pub use gateway::{GatewayOptions, Mode, Refuses};
 pub use limits::Limits;
 pub use resident::{Open, Resident};
 pub use routes::router;

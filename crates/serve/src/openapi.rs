@@ -8,7 +8,11 @@ use serde_json::{Map, Value, json};
 use crate::{
     refusal::{CODES, ErrorBody},
     routes::Operation,
+    schema::RefusedBody,
 };
+
+/// The status of an answer of a generator that is refused.
+const UNSUPPORTED: &str = "422";
 
 /// Makes the schema of a type, which it refers to.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Value;
@@ -43,6 +47,13 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
                 "schema": { "type": "number", "exclusiveMinimum": 0 },
             }]);
         }
+        for (name, description) in &operation.headers {
+            let header =
+                json!({ "name": name, "in": "header", "description": description, "schema": { "type": "string" } });
+            if let Some(parameters) = told["parameters"].as_array_mut() {
+                parameters.push(header);
+            }
+        }
         let content = operation
             .answers
             .iter()
@@ -50,8 +61,13 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
         told["responses"]["200"] =
             json!({ "description": operation.summary, "content": content.collect::<Map<_, _>>() });
         for (status, meanings) in refusals(operation) {
+            let of_answer = operation.is_passed && status == UNSUPPORTED;
+            let schema = if of_answer { schema::<RefusedBody>(&mut written) } else { error.clone() };
             told["responses"][status.as_str()] =
-                json!({ "description": meanings.join("; "), "content": { "application/json": { "schema": error } } });
+                json!({ "description": meanings.join("; "), "content": { "application/json": { "schema": schema } } });
+        }
+        if operation.is_passed {
+            told["responses"]["default"] = json!({ "description": "What the generator answers, as it is." });
         }
         told["security"] = if operation.is_public { json!([]) } else { json!([{ "token": [] }, {}]) };
         paths.entry(operation.path).or_default().insert(operation.method.to_owned(), told);

@@ -86,6 +86,18 @@ pub enum Refusal {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// The generator gives no answer.
+    #[error("the generator {0}")]
+    Upstream(&'static str),
+    /// The generator takes too long.
+    #[error("the generator did not go on within {0:?}")]
+    UpstreamLate(Duration),
+    /// A request comes back to the gateway that passed it on.
+    #[error("this request has passed this gateway before")]
+    Loop,
+    /// An answer of the generator that its change does not support.
+    #[error("the answer is refused: beside its change it is {0}")]
+    Unsupported(&'static str),
     /// A fault of the service.
     #[error("the service failed at this request")]
     Fault,
@@ -99,6 +111,13 @@ pub(crate) struct ErrorBody {
     error: ErrorPart,
 }
 
+impl ErrorBody {
+    /// What a refusal says.
+    pub fn of(refusal: &Refusal) -> ErrorBody {
+        ErrorBody { error: ErrorPart::of(refusal) }
+    }
+}
+
 /// What went wrong, for programs and for people.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -109,6 +128,13 @@ pub(crate) struct ErrorPart {
     message: String,
     /// How to mend it, if that is known.
     hint: Option<String>,
+}
+
+impl ErrorPart {
+    /// What a refusal says.
+    pub fn of(refusal: &Refusal) -> ErrorPart {
+        ErrorPart { code: refusal.code(), message: one_line(refusal), hint: refusal.hint() }
+    }
 }
 
 /// Seconds after which one that found too much going on should try again.
@@ -136,6 +162,10 @@ pub const CODES: &[(&str, StatusCode, &str)] = &[
     ("late", StatusCode::GATEWAY_TIMEOUT, "the answer did not come in time"),
     ("stopping", StatusCode::SERVICE_UNAVAILABLE, "the service is stopping"),
     ("no_model", StatusCode::NOT_FOUND, "there is no such model"),
+    ("upstream", StatusCode::BAD_GATEWAY, "the generator gives no answer"),
+    ("upstream_late", StatusCode::GATEWAY_TIMEOUT, "the generator takes too long"),
+    ("loop", StatusCode::LOOP_DETECTED, "the request comes from this gateway itself"),
+    ("refused", StatusCode::UNPROCESSABLE_ENTITY, "the change does not support the generator's answer"),
     ("fault", StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service"),
 ];
 
@@ -163,6 +193,10 @@ impl Refusal {
             Refusal::Late(_) => "late",
             Refusal::Stopping => "stopping",
             Refusal::NoModel { .. } => "no_model",
+            Refusal::Upstream(_) => "upstream",
+            Refusal::UpstreamLate(_) => "upstream_late",
+            Refusal::Loop => "loop",
+            Refusal::Unsupported(_) => "refused",
             Refusal::Fault => "fault",
         }
     }
@@ -186,6 +220,12 @@ impl Refusal {
                 Some("the service was started without a model".to_owned())
             }
             Refusal::NoModel { known, .. } => Some(format!("there are: {}", known.join(", "))),
+            Refusal::Upstream(_) => Some("does it run, and listen where --upstream says?".to_owned()),
+            Refusal::UpstreamLate(_) => Some("--upstream-timeout says how long it may take".to_owned()),
+            Refusal::Loop => Some("--upstream names this service itself, or one that passes back to it".to_owned()),
+            Refusal::Unsupported(_) => {
+                Some("`veridiff.choices` says what was found, statement by statement".to_owned())
+            }
             _ => None,
         }
     }
@@ -201,8 +241,7 @@ impl Refusal {
 
     /// The JSON that says it.
     pub(crate) fn body(&self) -> String {
-        let error = ErrorPart { code: self.code(), message: one_line(self), hint: self.hint() };
-        serde_json::to_string(&ErrorBody { error }).unwrap_or_default()
+        serde_json::to_string(&ErrorBody::of(self)).unwrap_or_default()
     }
 }
 

@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 use veridiff_core::finding::Finding;
 
+use crate::{gateway::Attached, refusal::ErrorPart};
+
 /// A change and a text about it. Other keys are allowed, and come back in rows.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SampleBody {
@@ -120,6 +122,46 @@ pub(crate) struct CompletionBody {
     /// One for each prompt.
     choices: Vec<crate::completion::Choice>,
     usage: Usage,
+}
+
+/// What a generator is asked, as OpenAI has it: everything passes as it is. Where it names a change, the answer is checked.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GeneratorRequest {
+    /// Texts about the request.
+    metadata: Option<GeneratorMetadata>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// Where a change may be named.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GeneratorMetadata {
+    /// The change that the answer is about: a unified diff.
+    veridiff_diff: Option<String>,
+    /// What the answer is; `review` where it is not said.
+    veridiff_task: Option<TaskName>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// What a generator answers, as it is, or an event of it. A gateway that attaches verdicts puts one field more into it: of a stream into
+/// its last event.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GeneratorAnswer {
+    /// What is said of its texts.
+    veridiff: Option<Attached>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// An answer that is refused, and why.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RefusedBody {
+    /// What went wrong.
+    error: ErrorPart,
+    /// What was found.
+    veridiff: Attached,
 }
 
 /// Tokens that were read, and written.

@@ -11,6 +11,7 @@ use std::{
 
 use crate::{
     audit::Audit,
+    gateway::{Gateway, GatewayOptions},
     limits::{Limits, Room},
     meter::Meter,
     queue::Queue,
@@ -36,6 +37,8 @@ pub struct ServiceOptions {
     pub audit: Option<PathBuf>,
     /// The collector that is sent spans, by its whole URL.
     pub traces: Option<String>,
+    /// The generator that it stands before, if it does.
+    pub gateway: Option<GatewayOptions>,
 }
 
 /// Why a service cannot start.
@@ -61,6 +64,14 @@ pub enum ServeError {
     /// The address of a collector is none.
     #[error("spans cannot be sent to `{0}`: it is no URL of HTTP")]
     Traces(String),
+    /// The address of a generator cannot be used.
+    #[error("`{address}` cannot be passed on to: {why}")]
+    Upstream {
+        /// The address, without a secret.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The certificate or its key cannot be used.
     #[error("the certificate cannot be used: {0}")]
     Tls(String),
@@ -87,6 +98,10 @@ impl ServeError {
             }
             ServeError::Tls(_) => Some("PEM files: the chain, its own certificate first, and the key".to_owned()),
             ServeError::Traces(_) => Some("the whole URL, such as http://localhost:4318/v1/traces".to_owned()),
+            ServeError::Upstream { .. } => Some(
+                "the address before /chat/completions, such as http://localhost:8000/v1; VERIDIFF_UPSTREAM_KEY has its key"
+                    .to_owned(),
+            ),
             ServeError::Listen { .. } => Some("does another program listen there?".to_owned()),
             ServeError::Open(_) | ServeError::Audit { .. } | ServeError::Threads(_) => None,
         }
@@ -102,6 +117,7 @@ pub struct Service {
     pub(crate) audit: Option<Audit>,
     pub(crate) tells_texts: bool,
     pub(crate) traces: Option<Traces>,
+    pub(crate) gateway: Option<Gateway>,
     resident: RwLock<Arc<Resident>>,
     tokens: RwLock<Arc<Tokens>>,
     token_source: TokenSource,
@@ -115,19 +131,21 @@ impl Service {
     /// # Errors
     /// [`ServeError`], but for what is about sockets.
     pub fn start(options: ServiceOptions, open: Box<Open>) -> Result<Arc<Service>, ServeError> {
-        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces } = options;
+        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces, gateway } = options;
         let tokens = Tokens::read(&token_source, &limits, None)?;
         let audit =
             audit.map(|path| Audit::open(&path).map_err(|source| ServeError::Audit { path, source })).transpose()?;
         let traces = traces.map(|endpoint| Traces::to(&endpoint)).transpose()?;
+        let gateway = gateway.map(Gateway::new).transpose()?;
         let resident = open(None).map_err(ServeError::Open)?;
         let service = Arc::new(Service {
             queue: Queue::new(limits.queue, workers),
             room: Room::new(limits.bytes_in_flight),
-            meter: Meter::new(),
+            meter: Meter::new(gateway.is_some()),
             audit,
             tells_texts,
             traces,
+            gateway,
             resident: RwLock::new(Arc::new(resident)),
             tokens: RwLock::new(Arc::new(tokens)),
             token_source,

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use veridiff_core::{
     families::{catalogue::FeatureSet, family::SCORER},
+    finding::Finding,
     focus::Focused,
     run::{
         models::ModelOptions,
@@ -125,11 +126,13 @@ pub(crate) struct Output {
     pub text: String,
     /// Tokens that a completion read.
     pub n_tokens: usize,
+    /// The finding, of a text that was checked.
+    pub finding: Option<Box<Finding>>,
 }
 
 impl Output {
     fn of(text: String) -> Output {
-        Output { text, n_tokens: 0 }
+        Output { text, n_tokens: 0, finding: None }
     }
 }
 
@@ -197,7 +200,8 @@ fn while_wanted(pieces: &[Piece]) -> ControlFlow<()> {
 
 fn check(resident: &Resident, pieces: &[Piece], samples: &[&Sample]) {
     let _ended = resident.gate.check_each(samples, &mut |index, finding| {
-        pieces[index].answer(json(&finding));
+        let output = json(&finding);
+        pieces[index].answer(output.map(|output| Output { finding: Some(Box::new(finding)), ..output }));
         while_wanted(pieces)
     });
 }

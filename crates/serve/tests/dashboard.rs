@@ -4,10 +4,10 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{get, post, sample, service};
+use common::{get, post, sample, service, upstream};
 use regex::Regex;
 use serde_json::{Value, json};
-use veridiff_serve::{Limits, ServiceOptions};
+use veridiff_serve::{Limits, Mode, ServiceOptions};
 
 /// Labels that are there, by metric.
 fn counted(page: &str) -> BTreeMap<String, BTreeSet<String>> {
@@ -35,7 +35,10 @@ fn expressions(value: &Value, found: &mut Vec<String>) {
 #[tokio::test]
 async fn every_expression_asks_for_what_is_counted() {
     let limits = Limits { queue: 2, ..Limits::default() };
-    let service = service(ServiceOptions { limits, ..ServiceOptions::default() }, &["tiny"]);
+    // a gateway counts more; nobody listens at its port
+    let gateway = Some(upstream::gateway("http://127.0.0.1:9", Mode::Observe));
+    let service = service(ServiceOptions { limits, gateway, ..ServiceOptions::default() }, &["tiny"]);
+    assert_eq!(post(&service, "/v1/chat/completions", &json!({})).await.code(), "upstream");
     assert_eq!(post(&service, "/v1/check", &sample("a", "t")).await.status, 200);
     assert_eq!(post(&service, "/v1/check", &json!({ "samples": vec![sample("a", "t"); 3] })).await.code(), "full");
     let counted = counted(&get(&service, "/metrics").await.text);

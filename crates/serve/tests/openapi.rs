@@ -3,13 +3,16 @@
 
 mod common;
 
-use common::{get, post, send, service};
+use common::{
+    get, post, send, service,
+    upstream::{Upstream, answer, gateway, said},
+};
 use serde_json::json;
-use veridiff_serve::{ServiceOptions, router};
+use veridiff_serve::{Mode, ServiceOptions, router};
 
-#[tokio::test]
-async fn every_operation_is_described_and_its_example_works() {
-    let service = service(ServiceOptions::default(), &["tiny"]);
+/// Holds every operation to its description, of which there are so many.
+async fn works(options: ServiceOptions, n_operations: usize) {
+    let service = service(options, &["tiny"]);
     let document = get(&service, "/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
     let mut n = 0;
@@ -27,12 +30,37 @@ async fn every_operation_is_described_and_its_example_works() {
             n += 1;
         }
     }
-    assert_eq!(n, 9);
+    assert_eq!(n, n_operations);
     // every reference leads somewhere
     let text = document.to_string();
     for name in text.split("#/components/schemas/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         assert!(document["components"]["schemas"][name].is_object(), "{name}");
     }
+}
+
+#[tokio::test]
+async fn every_operation_is_described_and_its_example_works() {
+    works(ServiceOptions::default(), 9).await;
+}
+
+#[tokio::test]
+async fn those_of_a_gateway_are_too() {
+    let upstream = Upstream::saying(&answer("application/json", &said("`area` multiplies `width` by `shape.height`.")));
+    for mode in [Mode::Observe, Mode::Attach, Mode::Refuse] {
+        works(ServiceOptions { gateway: Some(gateway(&upstream.url(), mode)), ..ServiceOptions::default() }, 10).await;
+    }
+    // what is refused is as the document says, too, which is seen where it is sent
+    let upstream = Upstream::saying(&answer("application/json", &said("`area` returns `width * width` now.")));
+    let options = ServiceOptions { gateway: Some(gateway(&upstream.url(), Mode::Refuse)), ..ServiceOptions::default() };
+    let service = service(options, &[]);
+    let example = get(&service, "/openapi.json").await.json();
+    let example =
+        &example["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["example"];
+    assert_eq!(post(&service, "/v1/chat/completions", example).await.code(), "refused");
+    let nowhere =
+        ServiceOptions { gateway: Some(gateway("http://127.0.0.1:9", Mode::Attach)), ..ServiceOptions::default() };
+    let service = common::service(nowhere, &[]);
+    assert_eq!(post(&service, "/v1/chat/completions", example).await.code(), "upstream");
 }
 
 #[tokio::test]

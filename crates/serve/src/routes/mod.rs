@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod explain;
+mod gateway;
 mod health;
 mod samples;
 mod score;
@@ -14,7 +15,8 @@ use std::{
 
 use axum::{
     Json, Router,
-    routing::{MethodRouter, get, post},
+    extract::State,
+    routing::{MethodRouter, any, get, post},
 };
 use completions::{CompletionRequest, ModelList};
 use health::Health;
@@ -24,10 +26,11 @@ use veridiff_core::finding::Finding;
 use veridiff_report::explain::Explanation;
 
 use crate::{
+    gateway::{DIFF, TASK, example as example_of_gateway},
     guard,
     openapi::{self, SchemaOf, schema},
     refusal::Refusal,
-    schema::{CheckBody, CompletionBody, Findings, Rows, SampleBody, ScoreBody},
+    schema::{CheckBody, CompletionBody, Findings, GeneratorAnswer, GeneratorRequest, Rows, SampleBody, ScoreBody},
     service::Service,
 };
 
@@ -49,6 +52,10 @@ pub(crate) struct Operation {
     pub answers: Vec<(&'static str, SchemaOf)>,
     /// The codes of its refusals.
     pub refuses: Vec<&'static str>,
+    /// Headers that it takes, and what they are.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// Whether what it answers is a generator's, beside our own.
+    pub is_passed: bool,
     route: MethodRouter<Arc<Service>>,
 }
 
@@ -75,11 +82,26 @@ const OF_BODIES: &[&str] = &[
     "unreadable",
 ];
 
+/// What is refused of what passes to a generator, beside that.
+const OF_PASSED: &[&str] =
+    &["deadline", "too_large", "too_slow", "shape", "no_room", "stopping", "upstream", "upstream_late", "loop"];
+
 impl Operation {
     /// A path that anybody may ask for.
     fn open(path: &'static str, id: &'static str, summary: &'static str, route: MethodRouter<Arc<Service>>) -> Self {
-        let (answers, refuses) = (Vec::new(), OF_ALL.to_vec());
-        Operation { path, method: "get", id, summary, is_public: true, takes: None, answers, refuses, route }
+        Operation {
+            path,
+            method: "get",
+            id,
+            summary,
+            is_public: true,
+            takes: None,
+            answers: Vec::new(),
+            refuses: OF_ALL.to_vec(),
+            headers: Vec::new(),
+            is_passed: false,
+            route,
+        }
     }
 
     /// A path that asks who it is.
@@ -104,6 +126,21 @@ impl Operation {
         self
     }
 
+    /// What passes to a generator.
+    fn passed(mut self) -> Self {
+        self.is_passed = true;
+        self.refuses(OF_PASSED)
+    }
+
+    /// What passes to a generator and has a text for its answer, which is checked where the request names a change.
+    fn checked(mut self) -> Self {
+        self.headers = vec![
+            (DIFF, "The change that the answer is about: a unified diff, in base64. Or `metadata.veridiff_diff`."),
+            (TASK, "What the answer is: `review` or `commit`. Or `metadata.veridiff_task`."),
+        ];
+        self.passed().answers::<GeneratorAnswer>(JSON).answers::<GeneratorAnswer>(EVENTS).refuses(&["refused"])
+    }
+
     fn refuses(mut self, codes: &[&'static str]) -> Self {
         self.refuses.extend(codes);
         self
@@ -126,8 +163,38 @@ fn example_of_completions() -> Value {
     json!({ "prompt": "def area(shape):", "echo": true, "logprobs": 1, "max_tokens": 0 })
 }
 
-/// Everything that the service does.
-pub(crate) fn operations() -> Vec<Operation> {
+/// Everything that the service does, before a generator too if it is a gateway.
+pub(crate) fn operations(is_gateway: bool) -> Vec<Operation> {
+    let mut operations = own();
+    if is_gateway {
+        operations.retain(|it| !PASSED.contains(&it.path));
+        operations.extend(passed());
+    }
+    operations
+}
+
+/// Paths that are a generator's where there is one.
+const PASSED: [&str; 2] = ["/v1/completions", "/v1/models"];
+
+/// What passes to a generator. Its other paths pass too, see [`router`]; they have no form that is known here.
+fn passed() -> Vec<Operation> {
+    let converses = "Passes to the generator; where the request names a change, the answer is checked.";
+    let completes =
+        "Passes to the generator, unless `model` is a resident one: see the document of a service that is no gateway.";
+    let generator = |path, id, summary, route| {
+        let operation = Operation::post::<GeneratorRequest>(path, id, summary, example_of_gateway, route);
+        Operation { refuses: Vec::new(), ..operation }.refuses(OF_ALL).refuses(OF_GUARDED).checked()
+    };
+    vec![
+        generator("/v1/chat/completions", "converse", converses, post(gateway::pass)),
+        generator("/v1/completions", "complete", completes, post(gateway::completions)),
+        Operation::get("/v1/models", "models", "The models of the generator.", get(gateway::pass))
+            .answers::<BTreeMap<String, Value>>(JSON)
+            .passed(),
+    ]
+}
+
+fn own() -> Vec<Operation> {
     let checks = "Is each text supported by its change? The findings of `check --json`.";
     let scores = "The features of each text: the rows of `score`.";
     let explains = "One text, token by token: the JSON of `explain --json`, or its page.";
@@ -168,16 +235,21 @@ pub(crate) fn operations() -> Vec<Operation> {
 }
 
 /// What the service says of itself, which is the same in every answer.
-async fn document() -> Json<&'static Value> {
-    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations()));
-    Json(&DOCUMENT)
+async fn document(State(service): State<Arc<Service>>) -> Json<&'static Value> {
+    static OWN: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations(false)));
+    static GATEWAY: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations(true)));
+    Json(if service.gateway.is_some() { &GATEWAY } else { &OWN })
 }
 
 /// All paths, behind the guard.
 pub fn router(service: &Arc<Service>) -> Router {
-    let operations = operations();
+    let is_gateway = service.gateway.is_some();
+    let operations = operations(is_gateway);
     let public = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
-    let routes = operations.into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
+    let mut routes = operations.into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
+    if is_gateway {
+        routes = routes.route("/v1/{*path}", any(gateway::pass));
+    }
     let routes = routes
         .fallback(async || Refusal::NotFound)
         .method_not_allowed_fallback(async || Refusal::Method)

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 mod document;
+pub mod upstream;
 
 #[allow(unused_imports, reason = "each test file uses some of it")]
 pub use document::{fits, is_fit};
