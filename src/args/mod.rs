@@ -5,6 +5,7 @@ pub mod book;
 pub mod change;
 pub mod device;
 pub mod execution;
+pub mod overwriting;
 pub mod references;
 pub mod repository;
 pub mod resamples;

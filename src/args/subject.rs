@@ -425,7 +425,18 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
 }
 
 fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
-    let comments = of_platform(github_comments(&read(file)?))?;
+    let exported = github_comments(&read(file)?);
+    // a gate that is given another list would be green for ever
+    if let Ok(found) = &exported
+        && found.samples.is_empty()
+        && found.n_left_out > 0
+    {
+        return Err(UsageError::error(
+            format!("none of the {} comments in `{}` is on a line of a diff", found.n_left_out, file.display()),
+            "those on lines are at `repos/OWNER/REPO/pulls/N/comments`; `issues/N/comments` are the conversation's",
+        ));
+    }
+    let comments = of_platform(exported)?;
     if comments.is_empty() {
         note(&format!("note: `{}` holds no comment on a line of a diff, so there is nothing to check", file.display()));
     }

@@ -173,6 +173,7 @@ pub fn main() -> ExitCode {
 /// Runs a verb.
 fn run(arguments: ArgMatches) -> anyhow::Result<Exit> {
     allocator::keep_freed_memory(&arguments);
+    crate::args::overwriting::refuse(&arguments)?;
     let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut command()).exit());
     match cli.command {
         Command::Demo(args) => demo::run(*args),

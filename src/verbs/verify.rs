@@ -13,7 +13,7 @@ use veridiff_sandbox::{
     probe::{self, Wanted},
     verify::{
         Cache, Finished, Options, Verified, Verifier,
-        rule::{Claim, Rule, Settings},
+        rule::{Claim, Mark, Rule, Settings},
         settings, verify_all,
     },
 };
@@ -267,12 +267,27 @@ fn count(counts: &mut Counts, one: &Finished) -> String {
     let mut text = format!("{}: {claim}: {}\n", found.id, drawn.why);
     let evidence = &found.evidence;
     for test in evidence.fail_to_pass.iter().chain(&evidence.pass_to_fail).take(3) {
-        text += &format!("    {}: {} ({:?} before, {:?} after)\n", test.name, test.detail, test.before, test.after);
+        let after = test.after.map_or("not run", said);
+        text += &format!("    {}: {} ({} before, {after} after)\n", test.name, test.detail, said(test.before));
     }
     for witness in evidence.differs.iter().take(3) {
         text += &format!("    {} gives {} before, {} after\n", witness.input, witness.before, witness.after);
     }
     text
+}
+
+/// What a test did, for a person.
+fn said(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Pass => "passes",
+        Mark::Fail => "fails",
+        Mark::Error => "cannot be told",
+        Mark::Timeout => "runs out of time",
+        Mark::Memory => "takes too much memory",
+        Mark::OutputLimit => "writes too much",
+        Mark::Crash => "crashes",
+        Mark::NotRun => "is not reached",
+    }
 }
 
 /// Tells a person how it went, and the exit status.
@@ -281,8 +296,9 @@ fn end(args: &Args, counts: &Counts) -> Exit {
     let known =
         if counts.n_known > 0 { format!(", {} of them from an earlier run", counts.n_known) } else { String::new() };
     note(&format!(
-        "verified {} cases{known}: {} supported, {} unsupported, {} abstain, {} could not be run",
+        "verified {} {}{known}: {} supported, {} unsupported, {} abstain, {} could not be run",
         counts.n,
+        if counts.n == 1 { "case" } else { "cases" },
         of("supported"),
         of("unsupported"),
         of("abstain"),

@@ -62,6 +62,30 @@ fn lines_that_are_no_samples_leave_the_others() {
     assert_eq!(table.numbers("logprob@llama_tied").unwrap().iter().filter(|v| v.is_some()).count(), 3);
 }
 
+/// One name for what is read and what is written would cost the samples.
+#[test]
+fn what_is_read_is_not_written_over() {
+    let desk = Desk::new();
+    let samples = sample("a", DIFF, "renames b");
+    desk.write("s.jsonl", &samples);
+    std::os::unix::fs::symlink(desk.path("s.jsonl"), desk.path("link.jsonl")).unwrap();
+    for (command, option) in [
+        ("check s.jsonl --html s.jsonl --detector none", "--html"),
+        ("check s.jsonl --html ./s.jsonl --detector none", "--html"),
+        ("score --input s.jsonl --features facts --output link.jsonl --overwrite", "--output"),
+        ("verify --input s.jsonl -o s.jsonl", "--output"),
+    ] {
+        let run = desk.run_line(command);
+        run.refused(&[
+            "is read, and",
+            &format!("{option} would write over it"),
+            &format!("hint: give {option} another"),
+        ]);
+        assert_eq!(desk.text("s.jsonl"), samples, "{command}");
+    }
+    desk.run_line("score --input s.jsonl --features facts --output new.jsonl").ends(0, &[]);
+}
+
 /// Files of several sources put together, or identical rows: nothing is lost, and every part and resumption agrees on the names.
 #[test]
 fn samples_that_share_an_id_are_told_apart() {

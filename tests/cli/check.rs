@@ -312,6 +312,9 @@ fn an_export_without_comments_has_nothing_to_check() {
     let run = desk.run_line("check e.json --detector none");
     run.ends(0, &["`e.json` holds no comment on a line of a diff, so there is nothing to check"]);
     assert_eq!(run.stdout, "");
+    desk.write("talk.json", r#"[{"id": 1, "body": "Looks good.", "user": {"login": "bot"}}]"#);
+    desk.run_line("check talk.json --detector none")
+        .refused(&["none of the 1 comments in `talk.json` is on a line", "hint: those on lines are at"]);
 }
 
 #[test]

@@ -166,6 +166,9 @@ fn what_the_repository_does_not_have_is_refused_with_a_hint() {
     by_hand("--repo nowhere --rev HEAD").refused(&["nowhere"]);
     by_hand("--repo tree --rev nope").refused(&["no revision `nope`", "hint: "]);
     check(&desk, "--commit HEAD --repo tree --rev HEAD").refused_by_usage(&["--rev", "--commit"]);
+    std::fs::create_dir(desk.path("new")).unwrap();
+    git(&desk, &["init", "-q", desk.path("new").to_str().unwrap()]);
+    check(&desk, "HEAD --repo new").refused(&["no revision `HEAD`", "hint: it has no commit yet"]);
 }
 
 #[test]

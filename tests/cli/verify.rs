@@ -121,7 +121,7 @@ fn exit_statuses_say_what_was_found() {
     desk.write("abstain.jsonl", case("a", WRONG, WRONG));
     desk.write("spoilt.jsonl", format!("{}{{\"id\": 1}}\n", case("a", WRONG, RIGHT)));
     for (file, more, code, says) in [
-        ("supported", "", 0, "a: supported: 1 failing tests pass with the fix"),
+        ("supported", "", 0, "a: supported: 1 failing test passes with the fix"),
         ("unsupported", "", 1, "a: unsupported: the program passes all tests, and 1 fail with the fix"),
         ("abstain", "", 0, "a: abstain: the fix is the program itself"),
         ("abstain", "--fail-on abstain", 1, "abstain"),
@@ -130,6 +130,25 @@ fn exit_statuses_say_what_was_found() {
         let run = desk.run_line(&format!("verify --input {file}.jsonl --repeats 1 {more}"));
         assert_eq!(run.code, code, "{file}: {}{}", run.stdout, run.stderr);
         assert!(run.stdout.contains(says), "{file}: {}", run.stdout);
+    }
+    // tests that do not load, and tests that test nothing, are no evidence against a right program nor for it
+    let tested_by = |text: &str| {
+        let mut line: Value = serde_json::from_str(&case("a", RIGHT, WRONG)).unwrap();
+        line["claim"] = "conforms".into();
+        line["tests"][0]["text"] = text.into();
+        line["tests"][0].as_object_mut().unwrap().remove("call");
+        format!("{line}\n")
+    };
+    for (text, says) in [
+        ("from before import f\nassert f(1) == 2\n", "the tests do not load: ModuleNotFoundError"),
+        ("assert f(1) == \n", "the tests do not load: SyntaxError"),
+        ("def test_f():\n    assert f(1) == 3\n", "the tests never called f"),
+    ] {
+        desk.write("tests.jsonl", tested_by(text));
+        let run = desk.run_line("verify --input tests.jsonl --repeats 1 --json");
+        let found: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((run.code, &found["claim"]), (0, &"abstain".into()), "{text}: {found}");
+        assert!(run.stdout.contains(says), "{text}: {found}");
     }
     desk.write("before.py", WRONG);
     desk.write("after.py", RIGHT);

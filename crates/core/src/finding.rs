@@ -442,7 +442,9 @@ fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
             _ => (f.mean - UNLIKE * f.scale, "mostly lies", f.mean + UNLIKE * f.scale),
         };
         let is_unlike = ((value - f.mean) / f.scale).abs() > UNLIKE;
-        (is_unlike && !(least..=most).contains(&value)).then(|| {
+        // what is kept of the training rows is rounded
+        let slack = 1e-3 * (most - least);
+        (is_unlike && !(least - slack..=most + slack).contains(&value)).then(|| {
             format!(
                 "`{}` is {value:.3} and {lies} between {least:.3} and {most:.3} in the texts that the detector learnt from, so its \
                  probability says less",

@@ -103,6 +103,9 @@ impl Hint for GitError {
             }
             GitError::Open { .. } => Some("`git fsck` in that folder says whether git itself can read it".into()),
             GitError::Format { .. } => Some("give the change as a diff: `git show REV`".into()),
+            GitError::UnknownRevision { rev, near: Some(near), .. } if rev == near => Some(
+                "it has no commit yet: `git commit` makes one; what is staged is a diff, `git diff --cached`".into(),
+            ),
             GitError::UnknownRevision { near: Some(near), .. } => Some(format!("did you mean `{near}`?")),
             GitError::UnknownRevision { clone: Clone::Shallow, .. } => {
                 Some("the clone is shallow: `git fetch --unshallow` brings the rest of its history".into())

@@ -22,11 +22,12 @@ def restore(old, new):
 
 def main():
     _, source, call, entry_point, seed = receive()
-    state = {"end": None}
+    state = {"end": None, "calls": 0}
 
     def stub(*args, **kwargs):
         if state["end"] is not None:
             raise Dead
+        state["calls"] += 1
         try:
             send(("call", list(args), kwargs))
         except Odd as odd:
@@ -74,7 +75,8 @@ def main():
         exec(compile(source, "tests.py", "exec"), names)
         if call:
             exec(compile(call, "call.py", "exec"), names)
-        end = ("pass",)
+        # tests that nothing runs, such as functions that only a framework would call, have tested nothing
+        end = ("pass",) if state["calls"] or not entry_point else ("odd", "the tests never called " + entry_point)
     except Dead:
         end = ("odd", "the program is gone")
     except NameError as error:
@@ -82,6 +84,10 @@ def main():
             end = ("fail", "NameError: " + str(error))
         else:
             end = ("shared", str(getattr(error, "name", "") or error))
+    except (SyntaxError, ImportError) as error:
+        # the tests' own fault, which says nothing of the program
+        of_the_program = getattr(error, "of_the_program", False)
+        end = ("fail" if of_the_program else "odd", ("" if of_the_program else "the tests do not load: ") + ": ".join(problem(error)))
     except AssertionError as error:
         end = ("fail", line(error) or "assertion failed")
     except BaseException as error:

@@ -291,6 +291,11 @@ fn strict(observed: &Observed, settings: Settings) -> Conclusion {
     )
 }
 
+/// Failing tests that pass now, counted.
+fn passing(n: usize) -> String {
+    if n == 1 { "1 failing test passes".to_owned() } else { format!("{n} failing tests pass") }
+}
+
 /// The row of the table.
 fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Conclusion {
     let Moves { fail_to_pass, pass_to_fail, fail_to_fail } = *moves;
@@ -300,11 +305,11 @@ fn row(moves: &Moves, observed: &Observed, settings: Settings) -> Conclusion {
             Claim::Supported,
             Fix::Mixed,
             None,
-            format!("{fail_to_pass} failing tests pass with the fix, and {pass_to_fail} that passed fail"),
+            format!("{} with the fix, and {pass_to_fail} that passed fail", passing(fail_to_pass)),
         ),
         () if fail_to_pass > 0 => {
             let fix = if fail_to_fail > 0 { Fix::Partial } else { Fix::Repairs };
-            conclude(Claim::Supported, fix, Some(4), format!("{fail_to_pass} failing tests pass with the fix"))
+            conclude(Claim::Supported, fix, Some(4), format!("{} with the fix", passing(fail_to_pass)))
         }
         () if fail_to_fail > 0 => conclude(
             Claim::Abstain,
