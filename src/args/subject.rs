@@ -19,6 +19,7 @@ use veridiff_text::{
 
 use super::{
     change::{change_and_text_in, change_in, is_stdin, read, samples_of, task_called, without_comments},
+    pull_request::{PullRequest, Read},
     repository::RepositoryArgs,
 };
 use crate::terminal::{UsageError, note};
@@ -37,7 +38,7 @@ pub const UNNAMED: &str = "stdin";
 pub struct SubjectArgs {
     /// Commits, as git names them: HEAD, or HEAD~3.. for all of a range; a file of samples (.jsonl) or of comments (as GitHub's API
     /// gives them); a diff, with --message or --text
-    #[arg(value_name = "REV|FILE", conflicts_with_all = ["diff", "commit", "input", "github_comments", "gitlab_discussions"])]
+    #[arg(value_name = "REV|FILE", conflicts_with_all = ["diff", "commit", "input", "github_comments", "gitlab_discussions", "pr"])]
     what: Vec<String>,
     /// The change: a file with a unified diff or one hunk; `-` reads stdin [default, with a text and no REV: stdin]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit"], help_heading = INPUT)]
@@ -65,6 +66,11 @@ pub struct SubjectArgs {
     #[arg(long, value_name = "FILE", requires = "diff", help_heading = INPUT, hide_short_help = true,
           conflicts_with_all = ["input", "commit", "text", "message", "github_comments"])]
     gitlab_discussions: Option<PathBuf>,
+    /// A pull request, of which GitHub is asked once for its review comments; GITHUB_TOKEN has a token, GITHUB_API_URL a server of
+    /// one's own
+    #[arg(long, value_name = "OWNER/REPO#N", help_heading = INPUT,
+          conflicts_with_all = ["input", "commit", "text", "message", "diff", "github_comments", "gitlab_discussions"])]
+    pr: Option<PullRequest>,
     #[command(flatten)]
     repository: RepositoryArgs,
     /// What the text was written as [default: commit about a REV; the sample's own for samples; else review]
@@ -79,6 +85,8 @@ pub struct Purpose<'a> {
     pub verb: &'static str,
     /// Which messages pass untested, of [`SKIPPED`]; empty where nothing is tested.
     pub skip: &'a [String],
+    /// Whether no socket may be opened.
+    pub is_offline: bool,
 }
 
 impl Purpose<'_> {
@@ -151,6 +159,13 @@ impl SubjectArgs {
             _ if self.github_comments.is_some() || self.gitlab_discussions.is_some() => {
                 Subject::of(self.exported()?, self.repository.tree(None)?)
             }
+            _ if self.pr.is_some() && purpose.is_offline => {
+                return Err(UsageError::error(
+                    "--pr asks GitHub, and --offline opens no socket",
+                    "leave one out; `gh api repos/OWNER/REPO/pulls/N/comments --paginate` prints what --github-comments takes",
+                ));
+            }
+            _ if self.pr.is_some() => self.of_pull_request()?,
             _ if self.text.is_some() || self.message.is_some() => self.of_text(purpose)?,
             _ => self.of_what(purpose)?,
         };
@@ -316,6 +331,14 @@ impl SubjectArgs {
         Ok(Subject { unreadable, ..Subject::of(samples, self.repository.tree(None)?) })
     }
 
+    /// The comments of a pull request.
+    fn of_pull_request(&self) -> anyhow::Result<Subject> {
+        let Some(pull) = &self.pr else { return Ok(Subject::default()) };
+        let Read { samples, tree } = pull.read()?;
+        // a tree that is here is more than the names of a diff
+        Ok(Subject::of(samples, self.repository.tree(None)?.or(tree)))
+    }
+
     /// Comments that a code host exported.
     fn exported(&self) -> anyhow::Result<Vec<Sample>> {
         match (&self.github_comments, &self.gitlab_discussions, &self.diff) {
@@ -444,7 +467,7 @@ fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
 }
 
 /// Comments with what was left out told.
-fn of_platform(
+pub fn of_platform(
     exported: Result<veridiff_text::sample::platforms::Exported, PlatformError>,
 ) -> anyhow::Result<Vec<Sample>> {
     let exported = exported.map_err(|error| {

@@ -55,6 +55,7 @@ Examples:
   veridiff check --diff fetch.diff --text comment.txt
   veridiff check comments.jsonl --format sarif > veridiff.sarif
   veridiff check reviews.jsonl --execution verified.jsonl --execution-rule veto
+  veridiff check --pr octocat/hello-world#1347         # the review comments of a pull request
   veridiff check --hook commit-msg \"$1\"                # as .git/hooks/commit-msg
 
 Exit status: 0 nothing to object to, 1 some text failed, 2 nothing ran, 3 some samples could not be checked.";
@@ -135,7 +136,7 @@ pub fn shown(verb: clap::Command) -> clap::Command {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    let purpose = Purpose { verb: "check", skip: &args.skip };
+    let purpose = Purpose { verb: "check", skip: &args.skip, is_offline: args.model.place.offline };
     let subject = match args.hook {
         Some(Hook::CommitMsg) => hook::subject(&args.subject, purpose)?,
         None => args.subject.subject(purpose)?,

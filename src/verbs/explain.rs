@@ -282,7 +282,8 @@ impl Args {
 
     /// The text that is explained, its change, and the tree around that.
     fn sample(&self) -> anyhow::Result<(Sample, Option<SharedTree>)> {
-        let Subject { groups, unreadable, .. } = self.subject.subject(Purpose { verb: "explain", skip: &[] })?;
+        let Subject { groups, unreadable, .. } =
+            self.subject.subject(Purpose { verb: "explain", skip: &[], is_offline: self.model.place.offline })?;
         let all = groups
             .into_iter()
             .flat_map(|Group { tree, samples }| samples.into_iter().map(move |sample| (sample, tree.clone())));

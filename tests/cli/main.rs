@@ -12,6 +12,8 @@ mod hook;
 mod merge;
 #[cfg(target_os = "linux")]
 mod packs;
+#[cfg(feature = "platforms")]
+mod pull_request;
 mod references;
 mod report;
 mod repository;
