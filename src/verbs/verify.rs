@@ -270,6 +270,9 @@ fn count(counts: &mut Counts, one: &Finished) -> String {
         let after = test.after.map_or("not run", said);
         text += &format!("    {}: {} ({} before, {after} after)\n", test.name, test.detail, said(test.before));
     }
+    for note in found.notes.iter().take(3) {
+        text += &format!("    {note}\n");
+    }
     for witness in evidence.differs.iter().take(3) {
         text += &format!("    {} gives {} before, {} after\n", witness.input, witness.before, witness.after);
     }

@@ -85,9 +85,10 @@ fn what_cannot_be_annotated_is_refused() {
     annotate(&desk, "ann", "y 1\n", "--size 1").ends(0, &["1 of 4 samples drawn"]);
     let run = desk.run_line("annotate --input in.jsonl --output ann.jsonl --annotator bob");
     run.refused(&["`ann.jsonl` holds the answers of `ann`, not of `bob`", "hint: one annotator a file"]);
-    let run = desk.run_line("annotate --input in.jsonl --output in.jsonl --annotator bob");
-    run.refused(&["`in.jsonl`, line 1: not an annotation", "hint: annotation files are written by"]);
-    assert_eq!(desk.text("in.jsonl"), samples(), "and left as it is");
+    desk.write("other.jsonl", samples());
+    let run = desk.run_line("annotate --input in.jsonl --output other.jsonl --annotator bob");
+    run.refused(&["`other.jsonl`, line 1: not an annotation", "hint: annotation files are written by"]);
+    assert_eq!(desk.text("other.jsonl"), samples(), "and left as it is");
     annotate(&desk, "c", "q\n", "--by lang").refused(&["no sample has the key `lang`", "`language`"]);
     annotate(&desk, "c", "q\n", "--confidence 95").refused(&["the confidence is 95, expected a number above 0"]);
     annotate(&desk, "c", "q\n", "--size 4 --round 2").refused(&["round 2 has no samples"]);

@@ -99,6 +99,7 @@ impl Verifier {
         match observed {
             Ok(observed) => {
                 fill(&mut verified.evidence, &observed);
+                verified.notes.extend(untold(&observed));
                 for rule in [Rule::Strict, Rule::Paper, Rule::TestsOnly] {
                     let conclusion = rule.decide(case.claim, &observed, self.options.settings);
                     let name = serde_json::to_value(rule).ok().and_then(|name| name.as_str().map(str::to_owned));
@@ -395,6 +396,16 @@ fn compare(suite: &Suite, code: &Under, fix: Option<&Under>) -> Vec<Test> {
         tests.push(Test { name, suite: suite.name.clone(), trust: suite.trust, before: missing(), after: Some(after) });
     }
     tests
+}
+
+/// Why nothing can be told of tests, the tests' own faults among them: at most as many as are shown.
+fn untold(observed: &Observed) -> Vec<String> {
+    let tests = observed.tests.iter().filter_map(|test| {
+        let seen = [Some(&test.before), test.after.as_ref()].into_iter().flatten();
+        let told = seen.filter(|seen| seen.mark == Mark::Error).find(|seen| !seen.detail.is_empty())?;
+        Some(format!("nothing can be told of `{}`: {}", printable(&test.name), printable(&told.detail)))
+    });
+    tests.take(MAX_SHOWN).collect()
 }
 
 fn fill(evidence: &mut Transitions, observed: &Observed) {
