@@ -128,6 +128,7 @@ pub(crate) struct CompletionBody {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GeneratorRequest {
     /// Texts about the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<GeneratorMetadata>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
@@ -137,8 +138,10 @@ pub(crate) struct GeneratorRequest {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GeneratorMetadata {
     /// The change that the answer is about: a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
     veridiff_diff: Option<String>,
     /// What the answer is; `review` where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     veridiff_task: Option<TaskName>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
@@ -149,6 +152,7 @@ pub(crate) struct GeneratorMetadata {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GeneratorAnswer {
     /// What is said of its texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     veridiff: Option<Attached>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,

@@ -324,7 +324,8 @@ fn whatever_happens_to_the_checker_the_answer_arrives() {
     let full = Limits { queue: 0, ..Limits::default() };
     let no_room = Limits { bytes_in_flight: 8 << 10, body_bytes: 4 << 10, ..Limits::default() };
     let small = Limits { text_bytes: 10, ..Limits::default() };
-    let cases: [(&str, Limits, fn() -> Box<Open>); 5] = [
+    type Faulty = fn() -> Box<Open>;
+    let cases: [(&str, Limits, Faulty); 5] = [
         ("fault", Limits::default(), || trapped(false)),
         ("late", Limits::default(), || trapped(true)),
         ("full", full, || trapped(false)),

@@ -32,6 +32,8 @@ pub(super) struct Attaching {
     ready: VecDeque<Bytes>,
     /// How the stream ended.
     end: Option<Result<(), BoxError>>,
+    /// Whether the server had a turn to write what came before an error.
+    is_written: bool,
 }
 
 impl Attaching {
@@ -45,6 +47,7 @@ impl Attaching {
             held: Vec::new(),
             ready: VecDeque::new(),
             end: None,
+            is_written: false,
         }
     }
 
@@ -148,6 +151,13 @@ impl HttpBody for Attaching {
                 Some(Ok(())) => {
                     self.end = Some(Ok(()));
                     return Poll::Ready(None);
+                }
+                // what was let go just now is written before the connection breaks off
+                Some(Err(error)) if !self.is_written => {
+                    self.end = Some(Err(error));
+                    self.is_written = true;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
                 Some(Err(error)) => {
                     self.end = Some(Ok(()));
