@@ -68,7 +68,7 @@ pub struct SubjectArgs {
     gitlab_discussions: Option<PathBuf>,
     /// A pull request, of which GitHub is asked once for its review comments; GITHUB_TOKEN has a token, GITHUB_API_URL a server of
     /// one's own
-    #[arg(long, value_name = "OWNER/REPO#N", help_heading = INPUT,
+    #[arg(long, value_name = "OWNER/REPO#N", help_heading = INPUT, hide_short_help = true,
           conflicts_with_all = ["input", "commit", "text", "message", "diff", "github_comments", "gitlab_discussions"])]
     pr: Option<PullRequest>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ Examples:
   veridiff serve                                        # for this machine alone
   veridiff serve --detector none                        # the change alone is asked: no model
   veridiff serve --listen 0.0.0.0:8443 --tokens tokens.toml --tls-cert chain.pem --tls-key key.pem
-  veridiff serve --upstream http://localhost:8000/v1 --gateway attach    # before a generator, whose answers are checked
+  veridiff serve --upstream http://localhost:8000/v1 --gateway attach  # before a generator
 
 VERIDIFF_SERVE_TOKEN holds one token, for a service with a single client, and VERIDIFF_UPSTREAM_KEY the key of a generator. SIGTERM
 finishes what was accepted, SIGHUP reads tokens and detectors anew. docs/service.md has the interface, the limits, and what one machine
