@@ -374,10 +374,13 @@ impl SubjectArgs {
         notes.iter().for_each(|told| note(&format!("note: {told}")));
         let text = if self.strip_comments { without_comments(&sample.text) } else { sample.text.trim().to_owned() };
         if text.is_empty() {
-            return Err(UsageError::error(
-                "the text is blank",
-                "with `--text -` and no --diff, the text stands behind the diff, as `(git diff; cat MESSAGE)` prints them",
-            ));
+            let hint = match self.text.as_deref() {
+                Some(path) if is_stdin(path) => {
+                    "with `--text -` and no --diff, the text stands behind the diff, as `(git diff; cat MESSAGE)` prints them"
+                }
+                _ => "say what there is to check: --message TEXT or --text FILE",
+            };
+            return Err(UsageError::error("the text is blank", hint));
         }
         if self.task.as_deref().unwrap_or(sample.task.name()) == Task::Commit.name()
             && let Some(made) = made(&text).filter(|made| purpose.skips(*made))

@@ -434,7 +434,7 @@ fn contributions_add_up_to_the_detectors_probability() {
     assert!(explanation.reference.as_ref().is_some_and(|r| r.n_rows == 40 && r.rows.contains(one.id())));
     for width in [40, 100] {
         let page = terminal_page(&explanation, plain(width), Detail::Full);
-        assert!(page.contains("improbable: ") && page.contains("of 100"), "{page}");
+        assert!(page.contains("doubtful: ") && page.contains("of 100"), "{page}");
         assert!(page.lines().all(|line| line.width() <= width), "{page}");
         // what the detector does not use is said to be there, and is not listed
         assert!(page.contains("logprob") && !page.contains("ground_") && page.contains("more features"), "{page}");

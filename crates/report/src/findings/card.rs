@@ -187,7 +187,12 @@ fn of_hundred(p: f64) -> f64 {
 
 /// A calibrated probability and the one from which on a detector objects, as a person says them.
 pub(crate) fn odds_in_words(p: f64, threshold: f64) -> String {
-    let how = if p >= threshold { "improbable" } else { "not improbable" };
+    let how = match () {
+        () if p >= threshold => "improbable",
+        // more were wrong than right, and too few for this detector to object
+        () if p > 0.5 => "doubtful",
+        () => "not improbable",
+    };
     let from = match threshold {
         threshold if threshold > 1.0 => "this detector never objects".to_owned(),
         threshold => format!("the detector objects from {:.0} on", of_hundred(threshold)),
@@ -210,6 +215,7 @@ mod tests {
             "not improbable: 4 of 100 such texts were wrong; the detector objects from 57 on"
         );
         assert!(odds_in_words(0.9, 2.0).ends_with("never objects"));
+        assert!(odds_in_words(0.64, 0.71).starts_with("doubtful: 64 of 100"));
     }
 
     #[test]
