@@ -70,6 +70,13 @@ pub(crate) struct Likelihood {
     features: BTreeMap<String, f64>,
 }
 
+impl Likelihood {
+    fn of(choice: &Choice) -> Option<Likelihood> {
+        let n_tokens = choice.logprobs.len();
+        (n_tokens > 0).then(|| Likelihood { n_tokens, features: generator::features(&choice.logprobs) })
+    }
+}
+
 /// What is said of an answer, and what follows.
 pub(super) struct Said {
     attached: Attached,
@@ -156,29 +163,29 @@ impl Inquiry {
         let change = change?;
         // texts and changes may be long: nothing of them is looked through on the threads of the sockets
         let prepared = spawn_blocking(move || {
-            let choices = read()?;
-            let sample = |(index, choice): (&u64, &Choice)| {
-                let sample = Sample::new(&index.to_string(), &change.diff, &choice.text);
+            let (mut told, mut samples) = (Vec::new(), Vec::new());
+            for (index, choice) in read()? {
+                let generator = Likelihood::of(&choice);
                 // numbers that JSON cannot hold are none
-                let given = generator::features(&choice.logprobs).into_iter().map(|(name, value)| (name, value.into()));
-                Sample { task: change.task, extra: given.collect(), ..sample }
-            };
-            let mut samples: Vec<Sample> = choices.iter().map(sample).collect();
+                let given = generator.iter().flat_map(|told| &told.features);
+                let extra = given.map(|(name, value)| (name.clone(), (*value).into())).collect();
+                let sample = Sample::new(&index.to_string(), &change.diff, &choice.text);
+                samples.push(Sample { task: change.task, extra, ..sample });
+                told.push((index, generator));
+            }
             settle_changes(&mut samples);
-            Ok::<_, Refusal>((choices, samples))
+            Ok::<_, Refusal>((told, samples))
         });
-        let (choices, samples) = prepared.await.map_err(|_| Refusal::Fault)??;
+        let (told, samples) = prepared.await.map_err(|_| Refusal::Fault)??;
         let lent = service.room.lend(samples.iter().map(|sample| sample.diff.len() + sample.text.len()).sum())?;
         let work = samples.into_iter().map(|sample| Work::Sample(Reading::Check, sample)).collect();
         let outputs = Answers::to(&service, &client, work, Terms { lent, within })?.all().await?;
         let mut said =
             Said { attached: Attached { choices: Vec::new(), error: None }, problem: None, is_refused: false };
-        for ((index, choice), output) in choices.iter().zip(outputs) {
+        for ((index, generator), output) in told.into_iter().zip(outputs) {
             let finding = output.finding.ok_or(Refusal::Fault)?;
             said.is_refused |= refuses(&finding);
-            let (n_tokens, features) = (choice.logprobs.len(), generator::features(&choice.logprobs));
-            let generator = (n_tokens > 0).then_some(Likelihood { n_tokens, features });
-            said.attached.choices.push(AttachedChoice { index: *index, finding, generator });
+            said.attached.choices.push(AttachedChoice { index, finding, generator });
         }
         Ok(said)
     }

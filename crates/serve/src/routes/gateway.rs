@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Request, State},
+    http::request::Parts,
     response::Response,
 };
 use serde::Deserialize;
 
 use super::completions::completions as own_completions;
-use crate::{body, gateway, refusal::Refusal, service::Service, tokens::Client};
+use crate::{body, gateway, limits::Lent, refusal::Refusal, service::Service, tokens::Client};
 
 /// Passes a request to the generator.
 pub(super) async fn pass(
@@ -19,11 +20,7 @@ pub(super) async fn pass(
     Extension(client): Extension<Arc<Client>>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    if !service.is_ready() {
-        return Err(Refusal::Stopping);
-    }
-    let (head, body) = request.into_parts();
-    let (bytes, lent) = body::taken(&service, &head.headers, body).await?;
+    let (head, bytes, lent) = taken(&service, request).await?;
     gateway::pass(&service, &client, head, bytes, lent).await
 }
 
@@ -39,11 +36,7 @@ pub(super) async fn completions(
     Extension(client): Extension<Arc<Client>>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    if !service.is_ready() {
-        return Err(Refusal::Stopping);
-    }
-    let (head, body) = request.into_parts();
-    let (bytes, lent) = body::taken(&service, &head.headers, body).await?;
+    let (head, bytes, lent) = taken(&service, request).await?;
     // what is no JSON names no model of ours
     let Named { model } = serde_json::from_slice(&bytes).unwrap_or_default();
     if model.is_some_and(|name| service.resident().models.iter().any(|model| model.name == name)) {
@@ -51,4 +44,14 @@ pub(super) async fn completions(
         return own_completions(State(service), Extension(client), head.headers, Body::from(bytes)).await;
     }
     gateway::pass(&service, &client, head, bytes, lent).await
+}
+
+/// A request with its whole body, unless the service stops.
+async fn taken(service: &Service, request: Request) -> Result<(Parts, Bytes, Lent), Refusal> {
+    if !service.is_ready() {
+        return Err(Refusal::Stopping);
+    }
+    let (head, body) = request.into_parts();
+    let (bytes, lent) = body::taken(service, &head.headers, body).await?;
+    Ok((head, bytes, lent))
 }
