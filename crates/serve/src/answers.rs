@@ -44,8 +44,7 @@ impl Answers {
     pub fn to(service: &Service, client: &Arc<Client>, work: Vec<Work>, terms: Terms) -> Result<Answers, Refusal> {
         let n = work.len();
         let Terms { lent, within } = terms;
-        service.queue.has_place(n)?;
-        service.queue.is_in_time(client, within)?;
+        service.queue.would_take(client, n, within)?;
         client.samples(n)?;
         let (reply, coming) = unbounded_channel();
         let (lent, place_in_trace) = (Arc::new(lent), PLACE.try_get().ok().flatten());

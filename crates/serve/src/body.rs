@@ -20,6 +20,7 @@ use crate::{
     limits::{Lent, Limits},
     refusal::Refusal,
     service::Service,
+    tokens::Client,
 };
 
 /// The header by which a client says how many seconds it waits for an answer.
@@ -37,6 +38,7 @@ pub(crate) struct Terms {
 /// Reads a JSON body and has `parse` make something of it on a thread that may block.
 pub(crate) async fn parsed<T: Send + 'static>(
     service: &Service,
+    client: &Arc<Client>,
     headers: &HeaderMap,
     body: Body,
     parse: impl FnOnce(&Limits, &[u8]) -> Result<T, Refusal> + Send + 'static,
@@ -46,7 +48,7 @@ pub(crate) async fn parsed<T: Send + 'static>(
     }
     let within = deadline(headers, service.limits.deadline)?;
     // nothing is read for a queue that would not take it
-    service.queue.has_place(1)?;
+    service.queue.would_take(client, 1, within)?;
     if !is_json(headers) {
         return Err(Refusal::MediaType);
     }

@@ -78,14 +78,20 @@ impl<W: Waiting> Queue<W> {
         self.state().n
     }
 
-    /// Whether `n` more pieces would be taken now.
-    pub fn has_place(&self, n: usize) -> Result<(), NotTaken> {
+    /// Whether `n` more pieces of a client would be taken now, and begun within this time.
+    pub fn would_take(&self, client: &Arc<Client>, n: usize, within: Duration) -> Result<(), NotTaken> {
+        self.has_place(n)?;
+        self.is_in_time(client, within)
+    }
+
+    /// Whether there is place for `n` more pieces.
+    fn has_place(&self, n: usize) -> Result<(), NotTaken> {
         self.place(&self.state(), n)
     }
 
     /// Whether what stands before a client's next piece is done within this time, as far as can be told. An empty queue is always in
     /// time: what is expected of the next piece may be wrong, and only work shows it.
-    pub fn is_in_time(&self, client: &Arc<Client>, within: Duration) -> Result<(), NotTaken> {
+    fn is_in_time(&self, client: &Arc<Client>, within: Duration) -> Result<(), NotTaken> {
         let state = self.state();
         let own = state.lines.iter().find(|(known, _)| Arc::ptr_eq(known, client)).map_or(0, |(_, line)| line.len());
         // of every other line as many as of its own have their turn before it

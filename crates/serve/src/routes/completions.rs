@@ -120,7 +120,7 @@ pub(super) async fn completions(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let (asked, terms) = body::parsed(&service, &headers, body, CompletionRequest::read).await?;
+    let (asked, terms) = body::parsed(&service, &client, &headers, body, CompletionRequest::read).await?;
     let (n, wants_next) = (asked.len(), asked.first().is_some_and(|asked| asked.wants_next));
     let resident = service.resident();
     let model = resident.model(asked.first().and_then(|asked| asked.model.as_deref()))?.name.clone();

@@ -34,7 +34,7 @@ pub(super) async fn explain(
 ) -> Result<Response, Refusal> {
     service.resident().model(None)?;
     let (asked, terms) =
-        body::parsed(&service, &headers, body, |limits, bytes| Asked::read(limits, bytes, false)).await?;
+        body::parsed(&service, &client, &headers, body, |limits, bytes| Asked::read(limits, bytes, false)).await?;
     if asked.is_list {
         return Err(Refusal::Shape("one sample is explained: give it by itself".to_owned()));
     }

@@ -47,7 +47,8 @@ pub(super) async fn answer(
     takes_features: bool,
 ) -> Result<Response, Refusal> {
     let (asked, terms) =
-        body::parsed(service, headers, body, move |limits, bytes| Asked::read(limits, bytes, takes_features)).await?;
+        body::parsed(service, client, headers, body, move |limits, bytes| Asked::read(limits, bytes, takes_features))
+            .await?;
     let reading = reading(&asked)?;
     let n = asked.samples.len();
     let work = asked.samples.into_iter().map(|sample| Work::Sample(reading.clone(), sample)).collect();
