@@ -13,7 +13,7 @@ use veridiff_text::{
     message::{Made, made},
     sample::{
         Sample, Task,
-        platforms::{PlatformError, github_comments, gitlab_discussions, refusal},
+        platforms::{PlatformError, github_comments, gitlab_discussions, is_of_platform},
     },
 };
 
@@ -304,9 +304,8 @@ impl SubjectArgs {
                 "see whether the command that writes it failed: a file of samples has one JSON object a line, an export of \
                  comments one list",
             )),
-            Some('{') if is_refusal(&content) => Ok(Subject::of(comments(file)?, None)),
-            Some('[') => Ok(Subject::of(comments(file)?, self.repository.tree(None)?)),
-            Some('{') => self.of_samples(file),
+            Some('{') if !is_of_platform(&content) => self.of_samples(file),
+            Some('[' | '{') => Ok(Subject::of(comments(file)?, self.repository.tree(None)?)),
             _ => Err(UsageError::error(
                 format!("`{}` holds neither samples nor comments", file.display()),
                 "if it is a diff, say what to check of it: --message TEXT or --text FILE; if it is the text, name the change: \
@@ -434,11 +433,6 @@ impl SubjectArgs {
         let id = diff.filter(|diff| !is_stdin(diff)).map_or(UNNAMED.into(), |diff| diff.display().to_string());
         Ok((notes, Sample::new(&id, &change.diff, &text)))
     }
-}
-
-/// Whether a file holds what a code host answered in the place of comments.
-fn is_refusal(json: &str) -> bool {
-    serde_json::from_str(json).is_ok_and(|answer| refusal(&answer).is_some())
 }
 
 /// The text of a file. A sentence in the place of a path is not looked for on disk.

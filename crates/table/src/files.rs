@@ -75,7 +75,13 @@ fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     // a temporary file is private by default; what we write is an ordinary file under the user's mask
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(without_name)
+}
+
+/// The system's own error: the name of a temporary file in it is one that nobody gave.
+fn without_name(error: io::Error) -> io::Error {
+    let of_system = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>()?.raw_os_error());
+    of_system.map_or(error, io::Error::from_raw_os_error)
 }
 
 #[cfg(test)]
@@ -103,7 +109,12 @@ mod tests {
         write(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(names(folder.path()), ["a.txt"], "nothing else is left");
-        assert!(write(&folder.path().join("none/a.txt"), "").is_err());
+        let error = write(&folder.path().join("none/a.txt"), "").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().contains(".veridiff-")),
+            (io::ErrorKind::NotFound, false),
+            "{error}"
+        );
         assert!(write(folder.path(), "").is_err(), "a folder");
     }
 

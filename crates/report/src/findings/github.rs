@@ -12,7 +12,8 @@ pub fn github(finding: &Finding) -> String {
             .place
             .map(|place| format!("file={},line={},", property(&place.file), place.line))
             .unwrap_or_default();
-        lines.push_str(&format!("::{kind} {place}title={}::{}\n", property(objection.rule), data(&objection.message)));
+        let title = property(&format!("{} in {}", objection.rule, finding.id));
+        lines.push_str(&format!("::{kind} {place}title={title}::{}\n", data(&objection.message)));
     }
     lines
 }

@@ -15,7 +15,8 @@ pub fn rdjson_lines(finding: &Finding) -> Vec<Value> {
             None => json!({ "path": finding.id }),
         };
         json!({
-            "message": objection.message,
+            // what it is about, of many at one place
+            "message": format!("{}: {}", finding.id, objection.message),
             "location": location,
             "severity": if objection.accuses { "WARNING" } else { "INFO" },
             "source": { "name": "veridiff" },

@@ -149,7 +149,11 @@ fn entries(json: &str) -> Result<Vec<Value>, PlatformError> {
                 if let Some(said) = refusal(&answer) {
                     return Err(PlatformError::Refused { said: said.to_owned() });
                 }
-                return Err(PlatformError::Shape { found: "one object", expected: "a list of comments" });
+                // one alone, or one a line, as `--jq '.[]'` prints them
+                if !["body", "notes"].into_iter().any(|key| answer.contains_key(key)) {
+                    return Err(PlatformError::Shape { found: "one object", expected: "a list of comments" });
+                }
+                all.push(Value::Object(answer));
             }
             _ => return Err(PlatformError::Shape { found: "a single value", expected: "a list of comments" }),
         }
@@ -158,9 +162,15 @@ fn entries(json: &str) -> Result<Vec<Value>, PlatformError> {
 }
 
 /// Why a code host gave no comments, where its answer is one object that says so and holds no sample.
-pub fn refusal(answer: &Map<String, Value>) -> Option<&str> {
+fn refusal(answer: &Map<String, Value>) -> Option<&str> {
     let is_sample = ["diff", "text"].into_iter().any(|key| answer.contains_key(key));
     ["message", "error"].into_iter().find_map(|key| answer.get(key)?.as_str()).filter(|_| !is_sample)
+}
+
+/// Whether JSON that begins with an object is what a code host gave, and not a sample: a comment, or a refusal in its place.
+pub fn is_of_platform(json: &str) -> bool {
+    let first = Deserializer::from_str(json).into_iter::<Value>().next();
+    matches!(first, Some(Ok(Value::Object(first))) if first.contains_key("diff_hunk") || refusal(&first).is_some())
 }
 
 #[cfg(test)]
@@ -181,6 +191,9 @@ mod tests {
         let pages = format!("[{},{reply}][{}]", comment(1, "y is 2"), comment(2, "z is 4"));
         let exported = github_comments(&pages).unwrap();
         assert_eq!((exported.samples.len(), exported.n_left_out), (2, 1));
+        let alone = comment(1, "y is 2").to_string();
+        assert_eq!(github_comments(&alone).unwrap().samples, exported.samples[..1]);
+        assert!(is_of_platform(&alone) && !is_of_platform(r#"{"diff": "", "text": ""}"#));
         let sample = &exported.samples[0];
         assert_eq!((sample.id.as_str(), sample.text.as_str()), ("github-1", "y is 2"));
         assert_eq!((&sample.extra["path"], &sample.extra["line"]), (&json!("src/a.py"), &json!(12)));
