@@ -7,6 +7,9 @@ connections, in the order of the file. What `check` takes to start is what it ta
 counted from there.
 Every answer is compared with what `check` printed, byte for byte. Prints one JSON object, with the seconds of all cores that a row took beside
 the rows a second, which other programs disturb less; more options go to both, such as `--detector`. Ends with 1 if an answer differs.
+
+`--overload SECONDS` asks at ten times the rate of `check` instead, for so long, by a thousand connections of wrk, which takes next to
+nothing of the cores: most are refused. `check` reads the very rows that were answered.
 """
 
 import argparse
@@ -58,15 +61,68 @@ async def ask(address, rows, n_clients):
     return time.monotonic() - begun, answers
 
 
+def overload(args, more, rows):
+    """Turns of the service under more than it can bear, each beside `check` on the rows that it answered."""
+    n_connections = 1000
+    by_id = {json.loads(row)["id"]: row for row in rows}
+    turns, n_wrong = [], 0
+    with tempfile.TemporaryDirectory() as folder, Service(args.binary, *more) as service:
+        path = lambda name: os.path.join(folder, name)  # noqa: E731
+        write = lambda name, lines: open(path(name), "wb").write(b"\n".join(lines) + b"\n")  # noqa: E731
+        write("one.jsonl", rows[:1])
+        write("rows.jsonl", rows[: args.clients])
+        start, _, _ = check(args.binary, path("one.jsonl"), more)
+        some, _, _ = check(args.binary, path("rows.jsonl"), more)
+        rate = 10 * (min(args.clients, len(rows)) - 1) / (some - start)
+        # those that wait for an answer ask nothing: at most twice half of the service's deadline of a minute
+        waiting = rate / 10 * 30
+        idle = (n_connections - waiting) / rate
+        address = "http://{}:{}/v1/check".format(*service.address)
+        write("rows.jsonl", rows)
+        for _ in range(args.turns):
+            before = used(service.process)
+            command = ["wrk", "-t1", f"-c{n_connections}", f"-d{args.overload}s", "--timeout", "120s", "-s"]
+            command += [os.path.join(os.path.dirname(__file__), "overload.lua"), address, "--"]
+            said = subprocess.run([*command, path("rows.jsonl"), path("answers.jsonl"), str(idle)], stdout=subprocess.PIPE)
+            of_service, ended = used(service.process) - before, json.loads(said.stdout.splitlines()[-1])
+            with open(path("answers.jsonl"), "rb") as file:
+                answers = [line.strip() for line in file]
+            taken = [json.loads(answer)["id"] for answer in answers]
+            write("taken.jsonl", [by_id[name] for name in taken])
+            begun, cores_to_start, _ = check(args.binary, path("one.jsonl"), more)
+            whole, cores, expected = check(args.binary, path("taken.jsonl"), more)
+            # the second of one id is called otherwise by `check`
+            n, printed = len(answers), dict(zip(reversed(taken), reversed(expected)))
+            n_wrong += len(expected) != n or sum(printed[name] != answer for name, answer in zip(taken, answers))
+            rates = {"check": (n - 1) / (whole - begun), "service": n / ended["seconds"]}
+            cores = {"cores_check": (cores - cores_to_start) / (n - 1), "cores_service": of_service / n}
+            turns.append({**rates, "ratio": rates["service"] / rates["check"], **cores, **ended, "answered": n})
+            # what nobody waits for any more is let go
+            time.sleep(5)
+        memory = service.memory("VmHWM")
+    told(turns, n_wrong, memory)
+
+
+def told(turns, n_wrong, memory, **more):
+    """Prints what was measured, and ends."""
+    figures = {name: [round(turn[name], 3) for turn in turns] for name in turns[0]}
+    ratio = round(median(turn["ratio"] for turn in turns), 3)
+    print(json.dumps({**more, "per_turn": figures, "ratio": ratio, "wrong": n_wrong, "most_memory_bytes": memory}, indent=1))
+    sys.exit(1 if n_wrong else 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("samples")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--overload", type=int, metavar="SECONDS")
     args, more = parser.parse_known_args()
     with open(args.samples, "rb") as file:
         rows = [line.strip() for line in file if line.strip()]
+    if args.overload:
+        overload(args, more, rows)
     change = json.loads(rows[0])["diff"]
     n_first = next(n for n, row in enumerate(rows) if json.loads(row)["diff"] != change)
     rest = rows[n_first:]
@@ -85,11 +141,7 @@ def main():
             rates = {"check": n / (whole - start), "service": n / took, "ratio": (whole - start) / took}
             turns.append({**rates, "cores_check": of_check / n, "cores_service": of_service / n})
         memory = service.memory("VmHWM")
-    figures = {name: [round(turn[name], 3) for turn in turns] for name in turns[0]}
-    ratio = round(median(turn["ratio"] for turn in turns), 3)
-    told = {"rows": len(rest), "per_turn": figures, "ratio": ratio, "wrong": n_wrong}
-    print(json.dumps({**told, "most_memory_bytes": memory}, indent=1))
-    sys.exit(1 if n_wrong else 0)
+    told(turns, n_wrong, memory, rows=len(rest))
 
 
 if __name__ == "__main__":
