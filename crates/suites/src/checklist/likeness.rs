@@ -1,5 +1,7 @@
 //! How many words a review shares with another: BLEU-1 and ROUGE-L, as the named references compute them.
 
+use std::collections::HashMap;
+
 use veridiff_core::families::reference::bleu::Bleu;
 
 /// What BLEU of order 1 is computed from: matches, words of the text, words of the reference.
@@ -30,7 +32,7 @@ impl std::iter::Sum for Unigrams {
 /// Matches, words of the text, words of the reference.
 fn unigrams(variant: Bleu, reference: &str, text: &str) -> [u64; 3] {
     let (reference, text) = (variant.tokens(reference), variant.tokens(text));
-    let mut left: std::collections::HashMap<&str, u64> = Default::default();
+    let mut left: HashMap<&str, u64> = HashMap::with_capacity(reference.len());
     reference.iter().for_each(|token| *left.entry(token).or_default() += 1);
     let take = |token: &&String| match left.get_mut(token.as_str()) {
         Some(n @ 1..) => {
@@ -55,12 +57,10 @@ fn of_counts([matches, c, r]: [u64; 3]) -> f64 {
 /// Precision, recall and F of the longest common subsequence of words, each 0 to 1: rouge-score 0.1.2 without stemming, whose words are
 /// runs of ASCII letters and digits in lower case.
 pub fn rouge_l(reference: &str, text: &str) -> [f64; 3] {
-    let words = |text: &str| -> Vec<String> {
-        let lower = text.to_lowercase();
-        let words = lower.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let (reference, text) = (words(reference), words(text));
+    let (reference, text) = (reference.to_lowercase(), text.to_lowercase());
+    // words as numbers: comparing letters is what would take the time
+    let mut numbers = HashMap::new();
+    let (reference, text) = (numbered(&reference, &mut numbers), numbered(&text, &mut numbers));
     let common = longest_common_subsequence(&reference, &text) as f64;
     if common == 0.0 {
         return [0.0; 3];
@@ -69,25 +69,27 @@ pub fn rouge_l(reference: &str, text: &str) -> [f64; 3] {
     [p, r, 2.0 * p * r / (p + r)]
 }
 
-fn longest_common_subsequence(a: &[String], b: &[String]) -> usize {
-    // words as numbers: comparing letters is what would take the time
-    let mut numbers = std::collections::HashMap::new();
-    let mut number = |word: &String| {
+/// The words of a text in lower case, each by its number, which is the same in all texts.
+fn numbered<'a>(text: &'a str, numbers: &mut HashMap<&'a str, u32>) -> Vec<u32> {
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit())).filter(|word| !word.is_empty());
+    let number = |word| {
         let next = numbers.len() as u32;
-        *numbers.entry(word.clone()).or_insert(next)
+        *numbers.entry(word).or_insert(next)
     };
-    let a: Vec<u32> = a.iter().map(&mut number).collect();
-    let b: Vec<u32> = b.iter().map(&mut number).collect();
-    let mut row = vec![0usize; b.len() + 1];
-    for x in &a {
-        let mut diagonal = 0;
-        for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = if x == y { diagonal + 1 } else { above.max(row[j]) };
-            diagonal = above;
+    words.map(number).collect()
+}
+
+fn longest_common_subsequence(a: &[u32], b: &[u32]) -> usize {
+    let mut row = vec![0u32; b.len() + 1];
+    for x in a {
+        let (mut diagonal, mut left) = (0, 0);
+        for (y, cell) in b.iter().zip(&mut row[1..]) {
+            let above = *cell;
+            left = if x == y { diagonal + 1 } else { above.max(left) };
+            (*cell, diagonal) = (left, above);
         }
     }
-    row[b.len()]
+    row[b.len()] as usize
 }
 
 #[cfg(test)]
@@ -127,6 +129,32 @@ mod tests {
         let of = |i: usize| Unigrams::new(Bleu::SACREBLEU, PAIRS[i].0, PAIRS[i].1);
         let corpus: Unigrams = [0, 1, 2, 5].into_iter().map(of).sum();
         assert!((corpus.bleu1() - 18.0 / 35.0).abs() < 1e-12);
+    }
+
+    /// What the page of docs/checklists.md says of the rate: pairs of texts of 100 words, BLEU-1 and ROUGE-L, on one thread.
+    #[test]
+    #[ignore = "a figure, for a quiet machine"]
+    #[allow(clippy::print_stderr, reason = "the figure is what it is run for")]
+    fn rate_of_pairs() {
+        let text = |seed: usize| -> String {
+            let word = |i: usize| match (i * 7919 + seed * 104_729) % 97 {
+                n @ 0..12 => format!("`name_{n}`,"),
+                n @ 12..20 => format!("{n}.5-fold."),
+                n => format!("word{n}"),
+            };
+            (0..100).map(word).collect::<Vec<_>>().join(" ")
+        };
+        let texts: Vec<String> = (0..200).map(text).collect();
+        let start = std::time::Instant::now();
+        let mut sum = 0.0;
+        let n = 20_000;
+        for i in 0..n {
+            let (a, b) = (&texts[i % 200], &texts[(i * 31 + 1) % 200]);
+            sum += Unigrams::new(Bleu::SACREBLEU, a, b).bleu1() + rouge_l(a, b)[2];
+        }
+        let rate = f64::from(n as u32) / start.elapsed().as_secs_f64();
+        assert!(sum > 0.0 && rate >= 10_000.0, "{rate:.0} pairs a second");
+        eprintln!("{rate:.0} pairs a second");
     }
 
     #[test]

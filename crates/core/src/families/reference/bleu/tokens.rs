@@ -38,21 +38,47 @@ pub fn blanks(text: &str) -> Vec<String> {
 /// The tokens of the mteval script v13a, sacrebleu's default: entities read, ASCII punctuation apart, periods and commas
 /// apart unless between digits, hyphens apart after a digit.
 pub fn mteval_13a(text: &str) -> Vec<String> {
-    static RULES: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
-        [
-            (pattern(r"([{-~\[-` -&(-+:-@/])"), " $1 "),
-            (pattern(r"([^0-9])([.,])"), "$1 $2 "),
-            (pattern(r"([.,])([^0-9])"), " $1 $2"),
-            (pattern(r"([0-9])(-)"), "$1 $2 "),
-        ]
-    });
     let text = text.trim_end_matches(is_blank).replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
-    let text = text.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
-    let mut text = format!(" {text} ");
-    for (rule, replacement) in RULES.iter() {
-        text = rule.replace_all(&text, *replacement).into_owned();
+    let text = match text.contains('&') {
+        true => text.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"),
+        false => text,
+    };
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let is_point = |byte: u8| matches!(byte, b'.' | b',');
+    // each of the script's substitutions is one pass from left to right; all that it looks for is ASCII, so bytes do as well as letters
+    let mut apart = Vec::with_capacity(2 * text.len() + 2);
+    apart.push(b' ');
+    for byte in text.bytes().chain([b' ']) {
+        match byte {
+            b'{'..=b'~' | b'['..=b'`' | b' '..=b'&' | b'('..=b'+' | b':'..=b'@' | b'/' => {
+                apart.extend([b' ', byte, b' '])
+            }
+            _ => apart.push(byte),
+        }
     }
-    blanks(&text)
+    let apart = pairs(&apart, |a, b| !is_digit(a) && is_point(b), |a, b| [a, b' ', b, b' ']);
+    let apart = pairs(&apart, |a, b| is_point(a) && !is_digit(b), |a, b| [b' ', a, b' ', b]);
+    let apart = pairs(&apart, |a, b| is_digit(a) && b == b'-', |a, b| [a, b' ', b, b' ']);
+    blanks(std::str::from_utf8(&apart).expect("only blanks were put between letters"))
+}
+
+/// The bytes with every two neighbours of a kind replaced, from left to right, none of them twice.
+fn pairs(bytes: &[u8], is: impl Fn(u8, u8) -> bool, put: impl Fn(u8, u8) -> [u8; 4]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
+    let mut at = 0;
+    while let Some(&a) = bytes.get(at) {
+        match bytes.get(at + 1) {
+            Some(&b) if is(a, b) => {
+                out.extend(put(a, b));
+                at += 2;
+            }
+            _ => {
+                out.push(a);
+                at += 1;
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -68,6 +94,30 @@ mod tests {
     fn nltk_keeps_runs() {
         assert_eq!(words_and_punctuation("a_b?!  3.5é"), ["a_b", "?!", "3", ".", "5é"]);
         assert_eq!(blanks(" a\u{a0}b\u{1d}c\n"), ["a", "b", "c"]);
+    }
+
+    /// The script's own substitutions, one after the other.
+    fn substituted(text: &str) -> Vec<String> {
+        let rules = [
+            (r"([{-~\[-` -&(-+:-@/])", " $1 "),
+            (r"([^0-9])([.,])", "$1 $2 "),
+            (r"([.,])([^0-9])", " $1 $2"),
+            (r"([0-9])(-)", "$1 $2 "),
+        ];
+        let text = text.trim_end_matches(is_blank).replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
+        let text = text.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
+        let put = |text: String, (rule, by): (&str, &str)| pattern(rule).replace_all(&text, by).into_owned();
+        blanks(&rules.into_iter().fold(format!(" {text} "), put))
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn mteval_is_what_the_script_substitutes(parts in proptest::collection::vec(proptest::sample::select(vec![
+            "a", "7", ".", ",", "-", "-\n", "\n", " ", "é", "\u{1c}", "\r", "&amp;", "&quot;", "&", "<skipped>", "_", "'", "/", "x.y", "…",
+        ]), 0..40)) {
+            let text = parts.concat();
+            proptest::prop_assert_eq!(mteval_13a(&text), substituted(&text));
+        }
     }
 
     #[test]
