@@ -169,6 +169,197 @@ fn the_road_from_repositories_to_figures_is_whole() {
     assert!(matches.iter().all(|row| row["status"] == "valid"), "{matches:?}");
 }
 
+/// A model of the fixtures, whose words mean nothing: that roads are whole is all it can show.
+fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name).display().to_string()
+}
+
+#[test]
+fn two_models_can_decide_and_an_encoder_can_retrieve() {
+    let desk = desk();
+    desk.ends("bench aacr prepare run --references data --repos repos", 0);
+    let (encoder, classifier) = (fixture("roberta"), fixture("deberta_v2"));
+    let (_, notes) = desk.ends(
+        &format!("bench aacr retrieve run --repos repos --method embedding --encoder {encoder} --prefilter 0"),
+        0,
+    );
+    assert!(notes.contains("pieces of other code"), "{notes}");
+    let retrieval: Value = serde_json::from_str(&fs::read_to_string(desk.path("run/retrieval.json")).unwrap()).unwrap();
+    assert_eq!(retrieval["method"], "embedding");
+    let line = |text: &str| format!("{}\n", json!({ "pr": "o/a#1", "path": "main.py", "from_line": 2, "text": text }));
+    desk.write("bot.jsonl", &(line("The file is never closed.") + &line("Rename it.")));
+    let pair =
+        |first: &str, second: &str, same: bool| json!({ "first": first, "second": second, "same": same }).to_string();
+    desk.write(
+        "pairs.jsonl",
+        &[
+            pair("The file is never closed.", "The file is never closed.", true),
+            pair("The file is never closed.", "Rename the variable that holds the path of it.", false),
+        ]
+        .join("\n"),
+    );
+    let by_models = format!("embed+nli:{encoder},{classifier}");
+    let (_, notes) = desk.ends(
+        &format!(
+            "bench aacr match run --predictions bot.jsonl --meaning exact --meaning {by_models} --pairs pairs.jsonl"
+        ),
+        0,
+    );
+    for says in
+        ["exact: right on 100.0% of the pairs that say the same and 100.0% of the others", "from 2 pairs (pairs;"]
+    {
+        assert!(notes.contains(says), "{notes}");
+    }
+    let rows = desk.rows("run/pairs.jsonl");
+    assert!(rows.iter().all(|row| row["meaning"].as_object().unwrap().len() == 2), "{rows:?}");
+    let (page, _) = desk.ends("bench aacr report run --resamples 20", 0);
+    assert!(page.contains("embed+nli:roberta+deberta_v2") && page.contains("kappa"), "{page}");
+    // without labelled pairs the references that overlap would have to tell, and there are none
+    for (line, says) in [
+        (
+            format!("bench aacr match run --predictions bot.jsonl --meaning {by_models}"),
+            "no two accepted references overlap",
+        ),
+        (
+            "bench aacr match run --predictions bot.jsonl --meaning embed+nli:codebert".into(),
+            "does not name two models",
+        ),
+        ("bench aacr retrieve run --repos repos --method embedding".into(), "--encoder"),
+        (format!("bench aacr retrieve run --repos repos --encoder {encoder}"), "--method embedding"),
+    ] {
+        let (_, stderr) = desk.ends(&line, 2);
+        assert!(stderr.contains(says), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn kinds_of_comments_are_asked_of_a_judge() {
+    let desk = desk();
+    let line =
+        |pr: &str, text: &str| format!("{}\n", json!({ "pr": pr, "path": "main.py", "from_line": 2, "text": text }));
+    desk.write(
+        "found.jsonl",
+        &[("o/a#1", "The file is never closed.", "Code Defect"), ("o/b#1", "This is slow.", "Performance")]
+            .map(|(pr, text, category)| {
+                format!(
+                    "{}\n",
+                    json!({ "pr": pr, "path": "main.py", "from_line": 2, "text": text, "category": category })
+                )
+            })
+            .concat(),
+    );
+    desk.write("bot.jsonl", &(line("o/a#1", "The file is never closed.") + &line("o/b#1", "Use a logger.")));
+    let script = [json!({ "all": ["logger"], "replies": ["Performance"] }), json!({ "replies": ["Code Defect"] })];
+    desk.write("script.jsonl", &script.map(|rule| format!("{rule}\n")).concat());
+    desk.ends(
+        "bench aacr match run --references found.jsonl --predictions bot.jsonl --classify scripted:script.jsonl",
+        0,
+    );
+    let (page, _) = desk.ends("bench aacr report run --resamples 20", 0);
+    assert!(page.contains("P 100.0 of 1, F1 100.0") && page.contains("P 0.0 of 1"), "{page}");
+}
+
+#[test]
+fn a_judge_of_reviews_is_calibrated_audited_and_replaced_by_two_models() {
+    let desk = Desk(tempfile::tempdir().unwrap());
+    let rows = |rows: &[Value]| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
+    desk.write(
+        "lists.jsonl",
+        &rows(&[
+            json!({ "case": "a", "items": [{ "n": 1, "text": "Close the file" }, { "n": 2, "text": "Add a test" }] }),
+            json!({ "case": "b", "clean": true }),
+        ]),
+    );
+    desk.write(
+        "reviews.jsonl",
+        &rows(&[
+            json!({ "id": "1", "case": "a", "generator": "bot", "text": "- Close the file.\n- The name `wdith` is misspelt." }),
+            json!({ "id": "2", "case": "b", "generator": "bot", "text": "No comment." }),
+        ]),
+    );
+    desk.write(
+        "cases.jsonl",
+        &rows(&[json!({ "id": "a", "diff": "@@ -1 +1 @@\n-a = 1\n+a = 2\n" }), json!({ "id": "b" })]),
+    );
+    let files = "--checklists lists.jsonl --reviews reviews.jsonl --cases cases.jsonl";
+    // by probabilities: the script gives tokens where they are wanted
+    let token = |yes: f64, no: f64| {
+        let alternatives = json!([["Yes", f64::ln(yes)], ["No", f64::ln(no)]]);
+        json!({ "content": "Yes", "tokens": [{ "text": "Yes", "n_bytes": 3, "log_prob": f64::ln(yes), "alternatives": alternatives }] })
+    };
+    desk.write(
+        "script.jsonl",
+        &rows(&[
+            json!({ "all": ["Does this review ask", "- Close the file.", "\nClose the file"], "replies": [token(0.9, 0.1)] }),
+            json!({ "all": ["Does this review ask"], "replies": [token(0.1, 0.9)] }),
+        ]),
+    );
+    let (_, notes) = desk.ends(
+        &format!(
+            "checklist score {files} --metric items --reading probabilities --calibrate --no-baselines --backend j=scripted:script.jsonl -o verdicts.jsonl"
+        ),
+        0,
+    );
+    assert!(notes.contains("not calibrated"), "{notes}");
+    let verdicts = desk.rows("verdicts.jsonl");
+    assert_eq!(verdicts[0]["judge"], "j:probabilities");
+    let said = |n: usize| verdicts[0]["items"][n]["verdict"].as_str().unwrap().to_owned();
+    assert_eq!((said(0), said(1)), ("asked".into(), "absent".into()));
+    let (page, _) = desk.ends(&format!("checklist report {files} --verdicts verdicts.jsonl --resamples 20"), 0);
+    assert!(page.contains("nobody has compared this judge with people"), "{page}");
+
+    // people look at both items, and the report says what that gave
+    let audit = format!("checklist audit {files} --verdicts verdicts.jsonl --sheet sheet.jsonl");
+    let (_, notes) = desk.ends(&format!("{audit} --draw 2"), 0);
+    assert!(notes.contains("2 items beside reviews"), "{notes}");
+    let (_, refused) = desk.ends(&format!("{audit} --draw 2"), 2);
+    assert!(refused.contains("there already"), "{refused}");
+    let mut sheet = desk.rows("sheet.jsonl");
+    assert!(sheet.iter().all(|row| row["label"].is_null() && row.get("verdict").is_none()));
+    sheet.iter_mut().for_each(|row| row["label"] = u8::from(row["item"] == "Close the file").into());
+    desk.write("sheet.jsonl", &rows(&sheet));
+    desk.write(
+        "survey.jsonl",
+        &rows(&[
+            json!({ "rater": "x", "case": "a", "ratings": { "A1": 4, "B1": 5 } }),
+            json!({ "rater": "y", "case": "a", "ratings": { "A1": 2 } }),
+        ]),
+    );
+    let (page, _) = desk.ends(&format!("{audit} --survey survey.jsonl --result audit.json --resamples 20"), 0);
+    for says in ["1.000  100.0 [100.0, 100.0]  100.0 [100.0, 100.0]", "3.00", "ICC(2,k)"] {
+        assert!(page.contains(says), "{says}: {page}");
+    }
+    let (page, _) =
+        desk.ends(&format!("checklist report {files} --verdicts verdicts.jsonl --audit audit.json --resamples 20"), 0);
+    assert!(page.contains("was compared with people on 2 items") && !page.contains("nobody has compared"), "{page}");
+
+    // two models in place of a judge: what words of fixtures mean is nothing, but the road is whole
+    let (encoder, classifier) = (fixture("roberta"), fixture("deberta_v2"));
+    let (_, notes) =
+        desk.ends(&format!("checklist score {files} --backend none:{classifier},{encoder} -o models.jsonl"), 0);
+    assert!(notes.contains("not calibrated"), "{notes}");
+    let (page, _) = desk.ends(&format!("checklist report {files} --verdicts models.jsonl --resamples 20"), 0);
+    assert!(page.contains("none:roberta+deberta_v2"), "{page}");
+    let (_, refused) = desk.ends(&format!("checklist report {files} --verdicts models.jsonl --audit audit.json"), 2);
+    assert!(refused.contains("the audit is of `j:probabilities`"), "{refused}");
+    for (line, says) in [
+        (format!("checklist score {files} --backend none: -o x.jsonl"), "names no classifier"),
+        (
+            format!("checklist score {files} --calibrate --backend scripted:script.jsonl -o x.jsonl"),
+            "--reading probabilities",
+        ),
+        (format!("checklist audit {files} --verdicts verdicts.jsonl"), "nothing to audit by"),
+        (
+            format!("checklist score {files} --offline --backend openai:https://example.org/v1#m -o x.jsonl"),
+            "is another machine",
+        ),
+        (format!("checklist score {files} --offline --backend none:org/classifier -o x.jsonl"), "offline"),
+    ] {
+        let (_, stderr) = desk.ends(&line, 2);
+        assert!(stderr.contains(says), "{line}: {stderr}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_says_why() {
     let desk = desk();

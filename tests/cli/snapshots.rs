@@ -180,6 +180,17 @@ fn help() {
         page.run(&format!("models{verb} --help"));
     }
     page.is("help_models");
+    for (name, steps) in [
+        ("checklist_steps", &["build", "pipeline", "score", "report", "audit", "reward"][..]),
+        ("bench_steps", &["aacr prepare", "aacr retrieve", "aacr generate", "aacr match", "aacr report"]),
+    ] {
+        let verb = name.trim_end_matches("_steps");
+        let mut page = Transcript::new();
+        steps.iter().for_each(|step| {
+            page.run(&format!("{verb} {step} --help"));
+        });
+        page.is(&format!("help_{name}"));
+    }
     Transcript::new().run("completions --help").run("completions bas").is("help_completions");
     Transcript::new().run("man --help").run("man pages").run("man").is("help_man");
 }

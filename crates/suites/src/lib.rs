@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `lines.rs` | JSON lines in, with the line of every fault; JSON lines out, in one step |
 //! | `resample.rs` | intervals: groups drawn anew, the same draws for everything that is compared |
+//! | `nearness.rs` | how near two texts are, and whether one follows from the other: an encoder and a classifier |
 //! | `ask.rs` | one question to a backend, asked again where the answer cannot be read; prompts as data |
 //! | [`checklist`] | what a review covers of the points that a review has to raise, and what it makes up |
 //! | [`aacr`] | comments on pull requests beside those that experts accepted and rejected |
@@ -23,6 +24,7 @@ pub mod ask;
 pub mod checklist;
 mod error;
 pub mod lines;
+pub mod nearness;
 pub mod resample;
 #[cfg(target_os = "linux")]
 pub mod study;

@@ -2,13 +2,15 @@
 
 mod common;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::LazyLock};
 
-use common::{Fake, recorder};
+use common::{Fake, pages, recorder};
+use proptest::prelude::*;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use veridiff_suites::aacr::{
+    classify::Classifier,
     compat::{Version, run as run_upstream},
     counts::counts,
     dataset::{Comment, CommentSide, Dataset},
@@ -40,6 +42,7 @@ fn copy(comment: &Comment, place: usize) -> Prediction {
         generator: "g".into(),
         place,
         reversed: comment.reversed,
+        ..Prediction::default()
     }
 }
 
@@ -352,8 +355,7 @@ fn said(id: &str, pr: &str, path: &str, side: CommentSide, lines: (u64, u64), te
         lines: Some(lines),
         text: text.into(),
         generator: "g".into(),
-        place: 0,
-        reversed: false,
+        ..Prediction::default()
     }
 }
 
@@ -379,8 +381,7 @@ fn references_of_ones_own_are_enough() {
     );
     assert_eq!(f.precision_known.value, Some(2.0 / 3.0));
     assert_eq!(at(&report, 0).place_and_meaning, [2, 0, 3]);
-    let page = book(&report, vec!["a note".into()]);
-    assert!(page.files().unwrap().iter().any(|file| file.path.ends_with("index.html")));
+    pages::are("aacr", &book(&report, vec!["a note".into()]));
 }
 
 #[test]
@@ -468,6 +469,35 @@ fn a_judge_that_is_undecided_bounds_the_figures() {
 }
 
 #[test]
+fn judging_that_was_killed_goes_on_and_asks_nothing_twice() {
+    let (_folder, dataset) = own();
+    let predictions: Vec<Prediction> = (0..4)
+        .map(|i| said(&i.to_string(), "o/a#1", "x.py", CommentSide::Right, (5 + i, 6 + i), &format!("Remark {i}.")))
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let (prompts, hunks) = (prompts(), BTreeMap::new());
+    let run = |path: &std::path::Path| {
+        let fake = Fake::new(|prompt, _| Some(if prompt.contains("Remark 1") { "Yes" } else { "no" }.to_owned()));
+        let asked = fake.n_asked.clone();
+        let recorder = recorder(fake, Some(path));
+        let judge = Judge { recorder: &recorder, prompts: &prompts, votes: 3, temperature: 0.0, hunks: &hunks };
+        let pairs = pairs(&dataset, &predictions, 1, false, &[&judge], 2);
+        (serde_json::to_string(&pairs).unwrap(), asked.load(std::sync::atomic::Ordering::SeqCst))
+    };
+    let whole = folder.path().join("whole.jsonl");
+    let (want, n_all) = run(&whole);
+    let kept = std::fs::read_to_string(&whole).unwrap();
+    let lines: Vec<&str> = kept.split_inclusive('\n').collect();
+    assert!(n_all > 9 && lines.len() == n_all + 2, "{n_all}");
+    for n in 1..=lines.len() {
+        let part = folder.path().join(format!("{n}.jsonl"));
+        let torn = lines.get(n).map_or("", |line| &line[..line.len() / 2]);
+        std::fs::write(&part, format!("{}{torn}", lines[..n].concat())).unwrap();
+        assert_eq!(run(&part), (want.clone(), n_all - n.saturating_sub(2)), "killed after {n} lines");
+    }
+}
+
+#[test]
 fn votes_change_places_and_the_majority_decides() {
     let (_folder, dataset) = own();
     let prediction = said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "It leaks a descriptor.");
@@ -483,6 +513,106 @@ fn votes_change_places_and_the_majority_decides() {
         (meaning.same, meaning.yes, meaning.no)
     };
     assert_eq!([1, 2, 3].map(decided), [(Some(true), 1, 0), (None, 1, 1), (Some(true), 2, 1)]);
+}
+
+#[test]
+fn what_kind_a_comment_is_of_gives_precision_by_it() {
+    let (_folder, dataset) = own();
+    let mut predictions = [
+        said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "The file is never closed."),
+        said("2", "o/a#1", "x.py", CommentSide::Right, (6, 6), "This is slow."),
+    ];
+    let (plain, _) = measured(&dataset, &predictions, &few());
+    assert!(at(&plain, 0).recall_of.iter().all(|of| of.precision_floor.is_none() && of.comments.is_none()));
+    // one category alone is no question: the second reference has another
+    let mut other = dataset.clone();
+    other.comments[1].category = "Performance".into();
+    let answer = |prompt: &str, _: u32| match () {
+        () if !prompt.contains("kinds of problem") => None,
+        () if prompt.contains("This is slow") => Some("Code Defect or Performance?".into()),
+        () => Some("Code Defect".to_owned()),
+    };
+    let (recorder, prompts) = (recorder(Fake::new(answer), None), prompts());
+    let classifier = Classifier::new(&recorder, &prompts, &other);
+    assert_eq!(classifier.categories, ["Code Defect", "Performance"]);
+    predictions = predictions.map(|prediction| classifier.classified(prediction));
+    assert_eq!(predictions.each_ref().map(|p| p.category.as_deref()), [Some("Code Defect"), None]);
+    predictions[1].category = Some("Code Defect".into());
+    let (report, _) = measured(&other, &predictions, &few());
+    let of = |value: &str| at(&report, 0).recall_of.iter().find(|of| of.by == "category" && of.value == value).unwrap();
+    let defect = of("Code Defect");
+    assert_eq!(
+        (defect.comments, defect.precision_floor.unwrap().value, defect.f1),
+        (Some(2), Some(0.5), Some(2.0 / 3.0))
+    );
+    let slow = of("Performance");
+    assert_eq!((slow.comments, slow.precision_floor.unwrap().value, slow.f1), (Some(0), None, None));
+    assert!(at(&report, 0).recall_of.iter().all(|of| of.by != "context" || of.comments.is_none()));
+}
+
+fn strange() -> impl Strategy<Value = String> {
+    let parts = proptest::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"pr\"",
+        "\"o/a#1\"",
+        "\"path\"",
+        "\"x.py\"",
+        "\"../x\"",
+        "\"from_line\"",
+        "\"to_line\"",
+        "-1",
+        "0",
+        "7",
+        "18446744073709551616",
+        "1e400",
+        "\"side\"",
+        "\"left\"",
+        "\"up\"",
+        "\"text\"",
+        "\"t\"",
+        "\"\"",
+        "null",
+        "true",
+        "\n",
+        "\u{feff}",
+        "\u{0}",
+        "\\u0000",
+        "{\"pr\":\"o/a#1\",\"path\":\"x.py\",\"from_line\":3,\"text\":\"t\"}",
+        "\"valid\":false",
+        "\"githubPrUrl\"",
+        "\"comments\"",
+        "<note>",
+        "é",
+    ]);
+    proptest::collection::vec(parts, 0..24).prop_map(|parts| parts.concat())
+}
+
+// `PROPTEST_CASES=1000000` looks at as many
+proptest! {
+    #[test]
+    fn no_file_is_too_strange(text in strange()) {
+        static OWN: LazyLock<Dataset> = LazyLock::new(|| own().1);
+        static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+        let path = FOLDER.path().join("strange.jsonl");
+        std::fs::write(&path, &text).unwrap();
+        if let Ok(dataset) = Dataset::read(&path) {
+            prop_assert!(dataset.comments.iter().all(|c| c.from_line > 0 && c.from_line <= c.to_line && !c.text.trim().is_empty()));
+        }
+        if let Ok((predictions, _)) = veridiff_suites::aacr::predictions::read(&path, &OWN) {
+            prop_assert!(predictions.iter().all(|p| p.lines.is_none_or(|(from, to)| 0 < from && from <= to)));
+        }
+        // the benchmark's own form
+        let folder = FOLDER.path().join("benchmark");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("positive_samples.json"), format!("[{text}]")).unwrap();
+        std::fs::write(folder.join("negative_samples.json"), "[]").unwrap();
+        let _ = Dataset::read(&folder);
+    }
 }
 
 #[test]

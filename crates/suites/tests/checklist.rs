@@ -1,22 +1,26 @@
 //! Checklists from files to figures: numbers worked out by hand, what used to be gamed, and what must hold for any verdicts.
 
 mod common;
+#[path = "checklist/making.rs"]
+mod making;
 
 use std::collections::BTreeMap;
 
-use common::{Fake, recorder};
+use common::{Fake, pages, recorder};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use veridiff_suites::checklist::{
     Checklist, Item, ItemVerdict, JudgedItem, JudgedPassage, Metric, PassageVerdict, Review, ReviewCase, ReviewVerdict,
     Status,
     baselines::{self, BOILERPLATE, SHUFFLED, SILENT},
+    choosing,
     emit::{EmitSettings, Form, rows},
     figures::{Figures, Settings, Study, judged, report},
-    judge::{Judge, prompts},
+    judge::{Judge, Reading, prompts},
     judged::JudgedReview,
     read_checklists, read_reviews,
     reward::{Preset, RewardSpec, reward},
+    tables::book,
 };
 
 /// No penalty of length: what is worked out by hand is about the rest.
@@ -150,7 +154,7 @@ fn verdicts(
     recorder: &veridiff_judge::recorder::Recorder,
 ) -> Vec<ReviewVerdict> {
     let prompts = prompts();
-    let judge = Judge { recorder, prompts: &prompts, seed: 0 };
+    let judge = Judge { recorder, prompts: &prompts, seed: 0, reading: Reading::Text, cut: 0.5 };
     let mut found = Vec::new();
     for review in reviews {
         let list = lists.iter().find(|list| list.case == review.case).unwrap();
@@ -198,6 +202,7 @@ fn figures_are_those_that_were_worked_out_by_hand() {
         .map(|one| reward(&SPEC, one).total.unwrap())
         .collect();
     assert_eq!(rewards, [0.5, 0.125, 0.0, 1.0, 0.0]);
+    pages::are("checklist", &book(&report, "verdicts.jsonl", None));
     let silent = of(&report.generators, SILENT);
     near(silent.clc.value, 0.1);
     near(silent.coverage.value, 0.0);
@@ -304,7 +309,7 @@ fn tricks_of_a_review_are_named() {
     let prompts = prompts();
     let verdict = |text: &str, metric: Metric, answer: &'static str| {
         let recorder = recorder(Fake::new(move |_, _| Some(answer.to_owned())), None);
-        let judge = Judge { recorder: &recorder, prompts: &prompts, seed: 0 };
+        let judge = Judge { recorder: &recorder, prompts: &prompts, seed: 0, reading: Reading::Text, cut: 0.5 };
         judge.verdict(metric, 0, &lists[0], &review("a", text), Some(&case))
     };
     // a count above the number of items is cut off, and both are kept
@@ -351,6 +356,71 @@ fn tricks_of_a_review_are_named() {
     let mut one = JudgedReview::new(&lists[0], &text, Some(&case));
     one.add(&negated);
     assert_eq!((one.coverage(), one.mentioned()), (Some(0.0), Some(0.5)));
+}
+
+/// Probable where the item stands in the review word by word.
+fn probable(prompt: &str, _: u32) -> Option<String> {
+    if prompt.contains("Count the points") {
+        return Some("0=0.1 1=0.7 2=0.2".into());
+    }
+    let (review, item) = prompt.split_once("Does this review ask")?;
+    let item = item.trim_end().rsplit('\n').next()?;
+    Some(if review.contains(item) { "Yes=0.9 No=0.05" } else { "No=0.8 Yes=0.2" }.into())
+}
+
+#[test]
+fn probabilities_are_read_where_nothing_is_written() {
+    let two = list("a", "py", &["Close the file", "Add a test"]);
+    let prompts = prompts();
+    let verdict = |list: &Checklist, text: &str, metric: Metric, answer: fn(&str, u32) -> Option<String>| {
+        let recorder = recorder(Fake::new(answer), None);
+        let judge =
+            Judge { recorder: &recorder, prompts: &prompts, seed: 0, reading: Reading::Probabilities, cut: 0.5 };
+        judge.verdict(metric, 0, list, &review("a", text), None)
+    };
+    let text = "- Rename this.\n- Close the file now.\n- Thanks.";
+    let row = verdict(&two, text, Metric::Items, probable);
+    assert_eq!((row.status, &*row.judge), (Status::Ok, "fake:probabilities"));
+    let [first, second] = &row.items[..] else { panic!("{row:?}") };
+    near(first.p, 0.9 / 0.95);
+    near(second.p, 0.2);
+    assert_eq!((first.verdict, second.verdict), (ItemVerdict::Asked, ItemVerdict::Absent));
+    // what shows an item is the passage without which it is not asked for any more
+    assert_eq!(&text[first.quote.clone().unwrap()], "Close the file now.");
+    assert!(first.quote_ok && row.raw.contains("Yes 0.9000, No 0.0500"), "{}", row.raw);
+    assert_eq!(verdict(&two, text, Metric::Paper, probable).count, Some(1));
+    assert_eq!(verdict(&list("a", "py", &[]), text, Metric::Paper, probable).count, Some(1));
+    // a silent review asks for nothing, and nobody is asked
+    let silent = verdict(&two, "No comment.", Metric::Items, |_, _| None);
+    assert!(silent.status == Status::Ok && silent.items.iter().all(|item| item.verdict == ItemVerdict::Absent));
+    for (list, metric, answer, says) in [
+        (list("a", "py", &["x y z"; 10]), Metric::Paper, probable as fn(&str, u32) -> Option<String>, "10 items"),
+        (two.clone(), Metric::Items, |_, _| Some("perhaps".into()), "log-probabilities"),
+        (two.clone(), Metric::Items, |_, _| Some("Maybe=0.9 Sure=0.1".into()), "none of the answers"),
+        (two.clone(), Metric::Items, |_, _| None, "no answer came"),
+    ] {
+        let row = verdict(&list, text, metric, answer);
+        assert!(row.status == Status::Error && row.error.as_ref().is_some_and(|error| error.contains(says)), "{row:?}");
+    }
+}
+
+#[test]
+fn a_cut_comes_from_items_beside_reviews_of_other_cases() {
+    let lists: Vec<Checklist> =
+        (0..40).map(|i| list(&format!("c{i}"), "py", &[&format!("item {i} of this")])).collect();
+    let reviews: Vec<Review> = (0..40).map(|i| review(&format!("c{i}"), &format!("- Do item {i} of this."))).collect();
+    // one review says all of them
+    let all: String = (0..40).map(|i| format!("- item {i} of this\n")).collect();
+    let mut reviews = reviews;
+    reviews[0].text = all;
+    let prompts = prompts();
+    let recorder = recorder(Fake::new(probable), None);
+    let judge = Judge { recorder: &recorder, prompts: &prompts, seed: 0, reading: Reading::Probabilities, cut: 0.5 };
+    // 39 in 1,560 pairs are probable: fewer than one in twenty
+    near(judge.calibrated(&lists, &reviews).unwrap(), 0.2);
+    assert_eq!(judge.calibrated(&lists[..20], &reviews[..20]).unwrap(), None, "380 pairs are too few");
+    let other = list("c1", "js", &["an item"]);
+    assert!(choosing::mismatched(&[other], &reviews, 0).is_empty(), "its own review only");
 }
 
 #[test]
@@ -559,5 +629,73 @@ proptest! {
         turned_claims.reverse();
         let other = figures(&turned, &turned_claims);
         prop_assert!((other.0 - coverage).abs() < 1e-12 && (other.2 - paid).abs() < 1e-12 && other.3 == counts);
+    }
+
+    #[test]
+    fn figures_keep_their_bounds(
+        cases in proptest::collection::vec((any::<bool>(), 0u8..5, 0u8..5, 0u8..4, 0u64..4), 2..14),
+        share in 0.0..1.0f64,
+    ) {
+        let mut lists = Vec::new();
+        let (mut reviews, mut all) = (Vec::new(), Vec::new());
+        let mut mean = 0.0;
+        for (i, (clean, first, second, claim, count)) in cases.iter().enumerate() {
+            let (mut list, mut review, mut of_items, mut of_claims) = made(&[(*first, 1.0), (*second, 2.0)], &[*claim]);
+            (list.case, review.case, review.id) = (format!("c{i}"), format!("c{i}"), format!("r{i}"));
+            if *clean {
+                (list.clean, list.items, of_items.items) = (true, Vec::new(), Vec::new());
+            }
+            let mut of_count = baselines::verdict_of_silence(Metric::Paper, 0, &list, &review, "j");
+            of_count.count = Some(*count);
+            mean += (*count as f64).min(list.n() as f64) / list.n() as f64 / cases.len() as f64;
+            for verdict in [&mut of_items, &mut of_claims, &mut of_count] {
+                (verdict.case, verdict.id) = (list.case.clone(), review.id.clone());
+            }
+            all.extend([of_items, of_claims, of_count]);
+            lists.push(list);
+            reviews.push(review);
+        }
+        let n_buggy = cases.iter().filter(|case| !case.0).count();
+        let settings = |lambda| Settings { lambda, resamples: 20, ..settings() };
+        let study = Study { lists: &lists, reviews: &reviews, cases: &[], verdicts: &all };
+        let found = report(&study, &settings(share)).unwrap();
+        let bot = of(&found.generators, "bot");
+        let within = |value: Option<f64>, low: f64| value.is_none_or(|value| (low - 1e-12..=1.0 + 1e-12).contains(&value));
+        for estimate in [bot.clc, bot.coverage, bot.coverage_soft, bot.mentioned, bot.precision, bot.f1, bot.silence, bot.reward] {
+            prop_assert!(within(estimate.value, 0.0), "{estimate:?}");
+            prop_assert!(estimate.low <= estimate.value && estimate.value <= estimate.high, "{estimate:?}");
+        }
+        prop_assert!(within(bot.j.value, -1.0));
+        prop_assert!(bot.skill.values().flatten().all(|skill| *skill <= 1.0));
+        // with the share of buggy cases as its weight the published score is the plain mean
+        if (1..cases.len()).contains(&n_buggy) {
+            let plain = report(&study, &settings(n_buggy as f64 / cases.len() as f64)).unwrap();
+            let clc = of(&plain.generators, "bot").clc.value.unwrap();
+            prop_assert!((clc - mean).abs() < 1e-9, "{clc} {mean}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_twice_counts_once(items in proptest::collection::vec((0u8..5, Just(1.0)), 1..5), claims in proptest::collection::vec(0u8..4, 1..5)) {
+        let (list, review, of_items, of_claims) = made(&items, &claims);
+        let doubled = Review { text: format!("{} {}", review.text, review.text), ..review.clone() };
+        let mut again = of_claims.clone();
+        let by = review.text.len() + 1;
+        again.passages.extend(of_claims.passages.iter().map(|p| JudgedPassage { start: p.start + by, end: p.end + by, ..p.clone() }));
+        let mut twice = list.clone();
+        twice.items.extend(list.items.iter().map(|item| Item { n: item.n + list.items.len(), ..item.clone() }));
+        let mut of_twice = of_items.clone();
+        of_twice.items.extend(of_items.items.iter().map(|item| JudgedItem { n: item.n + list.items.len(), ..item.clone() }));
+        let judged = |list, review, of_items, of_claims| {
+            let mut one = JudgedReview::new(list, review, None);
+            one.add(of_items);
+            one.add(of_claims);
+            (one.coverage().unwrap(), one.claims().unwrap(), one.f1().unwrap())
+        };
+        let once = judged(&list, &review, &of_items, &of_claims);
+        let said_twice = judged(&list, &doubled, &of_items, &again);
+        prop_assert_eq!(once, said_twice);
+        let asked_twice = judged(&twice, &review, &of_twice, &of_claims);
+        prop_assert!((once.0 - asked_twice.0).abs() < 1e-12 && once.1 == asked_twice.1);
     }
 }

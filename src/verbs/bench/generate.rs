@@ -36,6 +36,9 @@ pub struct Args {
     /// Most bytes of a prompt: what does not fit is cut from the pieces first, then from the description, never from the hunk
     #[arg(long, value_name = "BYTES", default_value_t = 96_000)]
     max_prompt: usize,
+    /// Most tokens of an answer: one that does not end before is asked for anew, and then a failure [default: the prompt's, 2048]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_output: Option<u32>,
     /// Review the first N hunks only
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -62,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         temperature: args.temperature,
         seed: args.seed,
         max_bytes: args.max_prompt,
+        max_output: args.max_output,
     };
     let places = dataset.places();
     let bar = progress::work(hunks.len(), "hunks");

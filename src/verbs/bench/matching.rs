@@ -8,7 +8,8 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    args::backend::{Opened, open},
+    args::backend::{Opened, models, open},
+    progress,
     terminal::{UsageError, note, print},
     verbs::Exit,
 };
@@ -16,14 +17,21 @@ use veridiff_report::TableFormat;
 use veridiff_suites::{
     SuiteError,
     aacr::{
+        classify::Classifier,
         counts,
         dataset::Dataset,
         decide::{Decider, Exact, Judge, prompts},
+        entailed::{ByModels, Cuts, LabelledPair, Rightness},
         matching::pairs,
         predictions::{self, Prediction},
     },
+    ask::side_by_side,
     lines,
+    nearness::Models,
 };
+
+/// What a decider by models begins with.
+const BY_MODELS: &str = "embed+nli:";
 
 /// Arguments of `veridiff bench aacr match`.
 #[derive(Debug, clap::Args)]
@@ -37,9 +45,17 @@ pub struct Args {
     /// What a generator wrote: JSON lines, or a folder of tag files; once for each generator
     #[arg(long, value_name = "FILE|FOLDER", required_unless_present = "counts")]
     predictions: Vec<PathBuf>,
-    /// How it is decided whether two comments say the same: exact, or judge:SPEC with a backend; several give several columns
+    /// How it is decided whether two comments say the same: exact, judge:SPEC with a backend, or embed+nli:ENCODER,CLASSIFIER with two
+    /// models that compare texts; several give several columns
     #[arg(long, value_name = "DECIDER", default_values = ["exact"])]
     meaning: Vec<String>,
+    /// Pairs of comments that people have labelled, {"first", "second", "same"} a line: how right each decider is on them is told, and
+    /// embed+nli takes its cuts from them [default: from references that overlap]
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// Have a judge say of what category and context each comment is, so that precision is told by them
+    #[arg(long, value_name = "SPEC")]
+    classify: Option<String>,
     /// Ask a judge so often; the majority decides, and every second time the comments change places
     #[arg(long, value_name = "N", default_value_t = 1)]
     votes: u32,
@@ -61,6 +77,9 @@ pub struct Args {
     /// Most requests to a judge that are open at once
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
+    /// Ask nobody on other machines, and fetch nothing
+    #[arg(long)]
+    offline: bool,
     /// Only print what the references are
     #[arg(long)]
     counts: bool,
@@ -103,9 +122,58 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             hunks: &hunks,
         })
         .collect();
+    let labelled: Vec<LabelledPair> = args.pairs.as_deref().map_or(Ok(Vec::new()), lines::read)?;
+    let loaded = args.models()?;
+    let by_models: Vec<ByModels<'_>> = loaded
+        .iter()
+        .map(|models| match args.pairs {
+            Some(_) => ByModels::of_pairs(models, &labelled),
+            None => ByModels::of_neighbours(models, &dataset),
+        })
+        .collect::<Result<_, String>>()
+        .map_err(|why| SuiteError::mismatch(why, "labelled pairs are given by --pairs"))?;
+    for decider in &by_models {
+        let Cuts { cosine, entailment, from, n, right } = decider.cuts();
+        note(&format!(
+            "{}: the same from a cosine of {cosine:.3} and an entailment of {entailment:.3} on, from {n} pairs ({from}; {:.1}% of them right)",
+            decider.name(),
+            100.0 * right
+        ));
+    }
     let mut deciders: Vec<&dyn Decider> = judges.iter().map(|judge| judge as &dyn Decider).collect();
+    deciders.extend(by_models.iter().map(|decider| decider as &dyn Decider));
     if args.meaning.iter().any(|name| name == "exact") {
         deciders.push(&Exact);
+    }
+    let rightness: BTreeMap<String, Rightness> = match labelled.is_empty() {
+        true => BTreeMap::new(),
+        false => deciders.iter().map(|decider| (decider.name(), Rightness::of(*decider, &labelled))).collect(),
+    };
+    for (decider, right) in &rightness {
+        let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", 100.0 * share));
+        note(&format!(
+            "{decider}: right on {} of the pairs that say the same and {} of the others ({} pairs, {} undecided)",
+            share(right.same),
+            share(right.other),
+            right.n,
+            right.undecided
+        ));
+    }
+    if let Some(spec) = &args.classify {
+        let opened = open(spec, args.concurrency, &args.run.join("classify.replies.jsonl"), args.offline)?;
+        let classifier = Classifier::new(&opened.recorder, &prompts, &dataset);
+        let bar = progress::work(written.len(), "comments");
+        written = side_by_side(written.len(), opened.concurrency, |i| {
+            let classified = classifier.classified(written[i].clone());
+            bar.inc(1);
+            classified
+        });
+        drop(bar);
+        let open = written.iter().filter(|p| p.category.is_none() || p.context.is_none()).count();
+        note(&format!(
+            "{open} of {} comments have no category or no context: the judge named not exactly one",
+            written.len()
+        ));
     }
     let concurrency = opened.iter().map(|opened| opened.concurrency).max().unwrap_or(1);
     let pairs = pairs(&dataset, &written, args.gap, args.either_side, &deciders, concurrency);
@@ -119,7 +187,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let names: Vec<String> = deciders.iter().map(|decider| decider.name()).collect();
     let manifest = json!({
         "schema": 1, "program": env!("CARGO_PKG_VERSION"), "dataset": dataset.files, "normalised": dataset.normalised,
-        "predictions": faults, "deciders": names, "gap": args.gap, "either_side": args.either_side, "votes": args.votes,
+        "predictions": faults, "deciders": names, "cuts": by_models.iter().map(ByModels::cuts).collect::<Vec<_>>(),
+        "labelled_pairs": rightness, "classified_by": args.classify, "gap": args.gap, "either_side": args.either_side, "votes": args.votes,
         "temperature": args.temperature, "hunk": !args.no_hunk && !hunks.is_empty(), "prompts": prompts.hashes(),
     });
     lines::write_value(&at("match.json"), &manifest)?;
@@ -143,19 +212,35 @@ impl Args {
         for (i, name) in self.meaning.iter().enumerate() {
             match name.split_once(':') {
                 Some(("judge", spec)) => {
-                    opened.push(open(spec, self.concurrency, &self.run.join(format!("judge{i}.replies.jsonl")))?);
+                    let replies = self.run.join(format!("judge{i}.replies.jsonl"));
+                    opened.push(open(spec, self.concurrency, &replies, self.offline)?);
                 }
-                _ if name == "exact" => {}
+                _ if name == "exact" || name.starts_with(BY_MODELS) => {}
                 _ => {
                     let problem = format!("`--meaning {name}` is no decider");
                     return Err(UsageError::error(
                         problem,
-                        "exact, or judge:SPEC such as judge:openai:http://localhost:8080/v1#MODEL",
+                        "exact, judge:SPEC such as judge:openai:http://localhost:8080/v1#MODEL, or embed+nli:ENCODER,CLASSIFIER",
                     ));
                 }
             }
         }
         Ok(opened)
+    }
+
+    /// The encoders and classifiers that are named.
+    fn models(&self) -> anyhow::Result<Vec<Models>> {
+        let named = self.meaning.iter().filter_map(|name| name.strip_prefix(BY_MODELS));
+        let load = |names: &str| match names.split_once(',') {
+            Some((encoder, classifier)) if !encoder.is_empty() && !classifier.is_empty() => {
+                Ok(Models::load(classifier, Some(encoder), &models(self.offline))?)
+            }
+            _ => Err(UsageError::error(
+                format!("`{BY_MODELS}{names}` does not name two models"),
+                "write embed+nli:ENCODER,CLASSIFIER, such as embed+nli:codebert,nli-deberta-v3-base",
+            )),
+        };
+        named.map(load).collect()
     }
 }
 

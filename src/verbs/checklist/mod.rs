@@ -1,5 +1,6 @@
 //! `veridiff checklist`: what reviews cover of the points that they have to raise.
 
+mod audit;
 mod build;
 mod pipeline;
 mod report;
@@ -45,6 +46,8 @@ enum Step {
     Score(Box<score::Args>),
     /// Print what generators cover, make up and leave alone, beside three that know nothing of the change
     Report(Box<report::Args>),
+    /// Compare a judge with people: draw items beside reviews for them to label, and say how right it is on those
+    Audit(Box<audit::Args>),
     /// Pay each review, and write the data that trainers read
     Reward(Box<reward::Args>),
 }
@@ -56,6 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Step::Pipeline(args) => pipeline::run(*args),
         Step::Score(args) => score::run(*args),
         Step::Report(args) => report::run(*args),
+        Step::Audit(args) => audit::run(*args),
         Step::Reward(args) => reward::run(*args),
     }
 }

@@ -10,6 +10,7 @@ use crate::{
 };
 use veridiff_suites::{
     checklist::{
+        columns,
         emit::{EmitSettings, Form, rows},
         figures::{Study, judged},
         judge::prompts,
@@ -49,7 +50,7 @@ pub struct Args {
     /// By how much the chosen review must be paid more, in trl-preference
     #[arg(long, value_name = "0 to 1", default_value_t = EmitSettings::default().margin)]
     margin: f64,
-    /// The rows (.jsonl)
+    /// The rows: .jsonl, or .parquet with verl
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -72,6 +73,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         ..RewardSpec::default()
     };
     spec.check().map_err(|problem| UsageError::error(problem, "see `veridiff checklist reward --help`"))?;
+    let is_parquet = args.output.extension().is_some_and(|ending| ending == "parquet");
+    if is_parquet && args.emit != Form::Verl {
+        let problem = format!("`{}` are written as JSON lines alone", args.emit);
+        return Err(UsageError::error(problem, "name an output that ends in .jsonl: Parquet is for `--emit verl`"));
+    }
     let mut files = args.files.read()?;
     files.reviews.retain(|review| !review.generator.starts_with('('));
     let verdicts = args.verdicts.read()?;
@@ -81,7 +87,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let settings =
         EmitSettings { reward: spec, threshold: args.threshold, margin: args.margin, ..EmitSettings::default() };
     let (rows, told) = rows(args.emit, &judged, &cases, &prompts(), &settings);
-    lines::write(&args.output, &rows)?;
+    match is_parquet {
+        true => columns::write(&args.output, &rows)?,
+        false => lines::write(&args.output, &rows)?,
+    }
     note(&format!(
         "{} rows; {} of {} rewards are missing, and stay so; in {} of {} cases with several reviews all are paid the same",
         rows.len(),

@@ -46,7 +46,7 @@ pub(super) fn ask(args: &AskArgs) -> anyhow::Result<Exit> {
         names.truncate(first);
         all.retain(|task| names.contains(&task.task_id));
     }
-    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), &backend::beside(&args.output))?;
+    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), &backend::beside(&args.output), false)?;
     let questions: Vec<(Mode, &Task)> =
         args.wording.modes().into_iter().flat_map(|mode| all.iter().map(move |task| (mode, task))).collect();
     let answers = side_by_side(&questions, args.jobs, "questions", |(mode, task)| {

@@ -63,6 +63,14 @@ pub struct ServerSettings {
     pub timeout_s: f64,
 }
 
+impl ServerSettings {
+    /// Whether it is on this machine, so that asking it opens no way out.
+    pub fn is_here(&self) -> bool {
+        let host = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
+        is_loopback(host.split('/').next().unwrap_or_default())
+    }
+}
+
 /// A `.toml` file that names a backend.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -274,6 +282,7 @@ mod tests {
     fn names_are_understood() {
         let spec = Spec::parse("mine=openai:https://host/v1/#org/model:8b").unwrap();
         let SpecKind::OpenAi(server) = &spec.kind else { panic!("{spec:?}") };
+        assert!(!server.is_here());
         assert_eq!((&*server.base_url, &*server.model), ("https://host/v1", "org/model:8b"));
         assert_eq!(spec.column_name(), "mine");
         assert_eq!(Spec::parse("openai:http://127.0.0.1:80/v1#org/m@el:8b").unwrap().column_name(), "m-el-8b");

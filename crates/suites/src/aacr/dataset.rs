@@ -12,12 +12,13 @@ use super::raw::{RawComment, RawPr};
 use crate::{SuiteError, lines};
 
 /// The side of a change that a comment is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommentSide {
     /// The file as it was.
     Left,
     /// The file as it is after the change.
+    #[default]
     Right,
 }
 
@@ -91,7 +92,7 @@ impl PullRequest {
 }
 
 /// A comment that somebody has judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Comment {
     /// The pull request, and a hash of what stands where.
     pub id: String,

@@ -168,6 +168,8 @@ mod tests {
         let prompts = prompts();
         for (step, places) in [
             ("same", &["hunk", "comment1", "comment2"][..]),
+            ("category", &["names", "comment", "nonce"]),
+            ("context", &["names", "comment", "nonce"]),
             ("review", &["title", "description", "hunk"]),
             ("review-context", &["title", "description", "hunk", "contexts"]),
         ] {

@@ -127,6 +127,15 @@ pub struct RecallOf {
     pub valid: usize,
     /// The share.
     pub recall: Estimate,
+    /// Comments that a judge finds to be of it; none where no judge was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comments: Option<usize>,
+    /// Of those, the share that is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision_floor: Option<Estimate>,
+    /// The harmonic mean of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub f1: Option<f64>,
 }
 
 /// The figures of one generator by one decider at one gap.

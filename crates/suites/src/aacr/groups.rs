@@ -28,6 +28,8 @@ pub(super) struct ByPr {
     counts: Vec<Counts>,
     /// References that were found.
     found: BTreeSet<usize>,
+    /// Comments by what a judge finds them to be: valid ones and all, by group; empty where no judge was asked.
+    classes: BTreeMap<(&'static str, String), [Vec<f64>; 2]>,
 }
 
 impl<'a> PullRequests<'a> {
@@ -49,7 +51,7 @@ impl<'a> PullRequests<'a> {
     pub(super) fn by_pr(&self, predictions: &[&Prediction], outcomes: &Outcomes, scope: &Scope) -> ByPr {
         let places = self.dataset.places();
         let mut counts = vec![Counts::default(); self.dataset.prs.len()];
-        let mut found = BTreeSet::new();
+        let (mut found, mut classes) = (BTreeSet::new(), BTreeMap::new());
         for comment in self.dataset.comments.iter().filter(|comment| comment.valid && scope.has(comment)) {
             if let Some(&place) = places.get(comment.pr.as_str()) {
                 counts[place].references += 1;
@@ -71,8 +73,16 @@ impl<'a> PullRequests<'a> {
             }
             counts.predictions += usize::from(status != Status::Neutral);
             counts.line_valid += usize::from(outcomes.line[i].is_some());
+            for (by, class) in [("category", &prediction.category), ("context", &prediction.context)] {
+                let Some(class) = class.as_ref().filter(|_| status != Status::Neutral) else { continue };
+                let [valid, all] = classes
+                    .entry((by, class.clone()))
+                    .or_insert_with(|| [vec![0.0; self.n_groups], vec![0.0; self.n_groups]]);
+                valid[self.group[place]] += f64::from(u8::from(status == Status::Valid));
+                all[self.group[place]] += 1.0;
+            }
         }
-        ByPr { counts, found }
+        ByPr { counts, found, classes }
     }
 
     /// Sums of a count by group, over the pull requests that `keep` wants.
@@ -155,7 +165,7 @@ impl<'a> PullRequests<'a> {
                 .filter(|_| outcomes.n_undecided > 0),
             place_and_meaning: [n_same, n_near - n_same, all.len() - n_near],
             strata: self.strata(counts, settings.beta),
-            recall_of: self.recall_of(&by_pr.found, &settings.scope),
+            recall_of: self.recall_of(by_pr, &settings.scope),
             overall,
             upstream,
         }
@@ -180,7 +190,7 @@ impl<'a> PullRequests<'a> {
         strata
     }
 
-    fn recall_of(&self, found: &BTreeSet<usize>, scope: &Scope) -> Vec<RecallOf> {
+    fn recall_of(&self, by_pr: &ByPr, scope: &Scope) -> Vec<RecallOf> {
         let kinds: [Kind<Comment>; 3] = [
             ("context", |comment| comment.context.as_str()),
             ("category", |comment| comment.category.as_str()),
@@ -201,15 +211,24 @@ impl<'a> PullRequests<'a> {
                 {
                     let Some(&place) = places.get(comment.pr.as_str()) else { continue };
                     under[self.group[place]] += 1.0;
-                    over[self.group[place]] += f64::from(u8::from(found.contains(&i)));
+                    over[self.group[place]] += f64::from(u8::from(by_pr.found.contains(&i)));
                 }
                 let named = if value.is_empty() && by == "source" { "people" } else { value };
+                let recall = self.draws.ratio(&over, &under);
+                let is_asked = by_pr.classes.keys().any(|(kind, _)| *kind == by);
+                let none = [vec![0.0; self.n_groups], vec![0.0; self.n_groups]];
+                let [valid, comments] = by_pr.classes.get(&(by, value.to_owned())).unwrap_or(&none);
+                let precision = is_asked.then(|| self.draws.ratio(valid, comments));
+                let f1 = recall.value.zip(precision.and_then(|precision| precision.value));
                 all.push(RecallOf {
                     by,
                     value: named.to_owned(),
                     references: under.iter().sum::<f64>() as usize,
                     valid: over.iter().sum::<f64>() as usize,
-                    recall: self.draws.ratio(&over, &under),
+                    recall,
+                    comments: is_asked.then(|| comments.iter().sum::<f64>() as usize),
+                    precision_floor: precision,
+                    f1: f1.and_then(|(r, p)| ratio(2.0 * p * r, p + r).or(Some(0.0))),
                 });
             }
         }

@@ -12,7 +12,7 @@ use crate::{SuiteError, lines};
 const MAX_NOTE: usize = 10 << 20;
 
 /// A comment that somebody wrote and nobody has judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prediction {
     /// The pull request, and a hash of what stands where.
     pub id: String,
@@ -34,6 +34,12 @@ pub struct Prediction {
     /// Whether its lines stood in the wrong order where they were read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reversed: bool,
+    /// What kind of problem it raises, if a judge was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// What one has to read to judge it, if a judge was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
 }
 
 /// What had to be set right in predictions, or was left out.
@@ -163,7 +169,7 @@ fn prediction(raw: Raw, pr: &str, generator: &str, faults: &mut Faults) -> Optio
     let (from, to) = lines.unwrap_or_default();
     let id = raw.id.unwrap_or_else(|| id_of(pr, &path, side, from, to, &text));
     let generator = raw.generator.unwrap_or_else(|| generator.to_owned());
-    Some(Prediction { id, pr: pr.to_owned(), path, side, lines, text, generator, place: 0, reversed })
+    Some(Prediction { id, pr: pr.to_owned(), path, side, lines, text, generator, reversed, ..Prediction::default() })
 }
 
 /// The pull request of `owner__name@7hex`, whose digits are those of one of its commits.

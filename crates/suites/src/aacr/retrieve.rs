@@ -1,12 +1,17 @@
-//! Pieces of the project's other code that a hunk may need, by BM25 over identifiers.
+//! Pieces of the project's other code that a hunk may need, by BM25 over identifiers or by an encoder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bm25::{Embedder, EmbedderBuilder, Embedding, Scorer, Tokenizer};
+use rand::{SeedableRng, seq::index::sample};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use veridiff_git::{GitError, Snapshot};
+use veridiff_text::named;
 
-use super::changes::Hunk;
+use super::{
+    changes::Hunk,
+    postings::{Postings, parts},
+};
 
 /// Files above this size are data, in bytes.
 const MAX_FILE: usize = 1 << 20;
@@ -17,6 +22,17 @@ const MIN_LETTERS: usize = 40;
 /// Folders and endings of what nobody wrote here.
 const FOREIGN: [&str; 6] = ["vendor/", "node_modules/", "third_party/", "dist/", ".git/", "target/"];
 const GENERATED: [&str; 5] = [".lock", ".min.js", ".min.css", ".map", ".svg"];
+
+/// How pieces are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// By identifiers in common.
+    Bm25,
+    /// By an encoder.
+    Embedding,
+}
+
+named!(Method, "method", "bm25" => Bm25, "embedding" => Embedding);
 
 /// How code is cut and what is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +71,7 @@ pub struct Chunk {
 pub struct Context {
     /// The hunk that it is for.
     pub hunk: String,
-    /// `bm25`.
+    /// `bm25`, or `embedding` with what was looked at.
     pub method: String,
     /// Its place, from 1.
     pub rank: usize,
@@ -112,114 +128,116 @@ pub fn chunks_of(tree: &Snapshot, settings: &Settings) -> Result<Vec<Chunk>, Git
     Ok(found)
 }
 
-/// Identifiers whole and in their parts, in lower case.
-#[derive(Debug, Clone, Copy)]
-pub struct Identifiers;
-
-impl Tokenizer for Identifiers {
-    fn tokenize(&self, text: &str) -> Vec<String> {
-        let mut tokens = Vec::new();
-        for name in text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()) {
-            let parts = parts(name);
-            if parts.len() > 1 {
-                tokens.push(name.replace('_', "").to_lowercase());
-            }
-            tokens.extend(parts);
-        }
-        tokens
-    }
-}
-
-/// `parseJsonConfig` and `parse_json_config` as their three words.
-fn parts(name: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    let letters: Vec<char> = name.chars().collect();
-    for (i, &c) in letters.iter().enumerate() {
-        let begins = i == 0 || {
-            let (before, after) = (letters[i - 1], letters.get(i + 1));
-            before == '_'
-                || (c.is_uppercase() && !before.is_uppercase())
-                || (c.is_uppercase() && before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
-        };
-        match parts.last_mut() {
-            _ if c == '_' => {}
-            Some(last) if !begins => last.extend(c.to_lowercase()),
-            _ => parts.push(c.to_lowercase().collect()),
-        }
-    }
-    parts
-}
-
 /// Pieces that can be asked for.
+#[derive(Debug)]
 pub struct Index {
     chunks: Vec<Chunk>,
-    embedder: Embedder<u32, Identifiers>,
-    scorer: Scorer<u32, u32>,
-}
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Index").field("chunks", &self.chunks.len()).finish_non_exhaustive()
-    }
+    postings: Postings,
 }
 
 impl Index {
     /// Of some pieces.
     pub fn new(chunks: Vec<Chunk>) -> Index {
-        let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
-        let embedder: Embedder<u32, Identifiers> =
-            EmbedderBuilder::with_tokenizer_and_fit_to_corpus(Identifiers, &texts).build();
-        let mut scorer = Scorer::new();
-        for (i, text) in texts.iter().enumerate() {
-            scorer.upsert(&(i as u32), distinct(embedder.embed(text)));
-        }
-        Index { chunks, embedder, scorer }
+        let postings = Postings::new(chunks.iter().map(|chunk| chunk.text.as_str()));
+        Index { chunks, postings }
     }
 
     /// The pieces most like a text, the best first; those that are as good in the order of their paths and lines.
     pub fn search(&self, query: &str) -> Vec<(&Chunk, f32)> {
-        let query = distinct(self.embedder.embed(query));
-        let mut found: Vec<(&Chunk, f32)> =
-            self.scorer.matches(&query).into_iter().map(|hit| (&self.chunks[hit.id as usize], hit.score)).collect();
+        let scores = self.postings.scores(query).into_iter();
+        let mut found: Vec<(&Chunk, f32)> = scores.map(|(piece, score)| (&self.chunks[piece], score)).collect();
         found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
         found
     }
 
     /// What a hunk gets: no piece has lines of the hunk itself.
     pub fn contexts(&self, hunk: &Hunk, settings: &Settings) -> Vec<Context> {
-        let lines = hunk.new_start as usize..=(hunk.new_start + hunk.new_len) as usize;
-        let is_other = |chunk: &Chunk| {
-            let is_same_file = chunk.path == hunk.path;
-            !is_same_file || (!settings.other_files_only && (chunk.end < *lines.start() || chunk.start > *lines.end()))
+        let hits = self.search(&changed(hunk));
+        let kept = hits.into_iter().filter(|(chunk, _)| is_other(chunk, hunk, settings)).take(settings.top);
+        kept.enumerate().map(|(i, hit)| context(hunk, "bm25", i, hit)).collect()
+    }
+
+    /// The same by how near an encoder puts a piece to the changed lines: the pieces that BM25 finds first, so many of them, or all
+    /// where `first` is none. Pieces that are as near stand in the order of their paths and lines.
+    ///
+    /// # Errors
+    /// The encoder fails.
+    pub fn nearest(
+        &self,
+        hunk: &Hunk,
+        settings: &Settings,
+        first: Option<usize>,
+        cosine: impl Fn(&str, &str) -> Result<Option<f64>, String>,
+    ) -> Result<Vec<Context>, String> {
+        let query = changed(hunk);
+        let of_all = || self.chunks.iter().collect::<Vec<_>>();
+        let pieces = match first {
+            None => of_all(),
+            Some(n) => self.search(&query).into_iter().take(n).map(|(chunk, _)| chunk).collect(),
         };
-        let changed: String = hunk
-            .text
-            .lines()
-            .filter(|line| line.starts_with(['+', '-']))
-            .map(|line| format!("{}\n", &line[1..]))
-            .collect();
-        let hits = self.search(&changed);
-        let kept = hits.into_iter().filter(|(chunk, _)| is_other(chunk)).take(settings.top);
-        let context = |(i, (chunk, score)): (usize, (&Chunk, f32))| Context {
-            hunk: hunk.hunk.clone(),
-            method: "bm25".into(),
-            rank: i + 1,
-            path: chunk.path.clone(),
-            start: chunk.start,
-            end: chunk.end,
-            score,
-            text: chunk.text.clone(),
-        };
-        kept.enumerate().map(context).collect()
+        let mut found = Vec::new();
+        for chunk in pieces.into_iter().filter(|chunk| is_other(chunk, hunk, settings)) {
+            found.extend(cosine(&query, &chunk.text)?.map(|near| (chunk, near as f32)));
+        }
+        found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
+        let method = first.map_or_else(|| "embedding".to_owned(), |n| format!("embedding of bm25:{n}"));
+        Ok(found.into_iter().take(settings.top).enumerate().map(|(i, hit)| context(hunk, &method, i, hit)).collect())
+    }
+
+    /// Pieces by chance: what any method has to be better than.
+    pub fn by_chance(&self, hunk: &Hunk, settings: &Settings, seed: u64) -> Vec<Context> {
+        let others: Vec<&Chunk> = self.chunks.iter().filter(|chunk| is_other(chunk, hunk, settings)).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let taken = sample(&mut rng, others.len(), settings.top.min(others.len()));
+        taken.into_iter().enumerate().map(|(i, at)| context(hunk, "chance", i, (others[at], 0.0))).collect()
     }
 }
 
-/// One entry a word: the crate gives one for each time that it stands there, all with the weight of the word.
-fn distinct(mut embedding: Embedding<u32>) -> Embedding<u32> {
-    embedding.0.sort_by_key(|token| token.index);
-    embedding.0.dedup_by_key(|token| token.index);
-    embedding.0.shrink_to_fit();
-    embedding
+/// Whether a piece may stand beside a hunk: it has no line of it.
+fn is_other(chunk: &Chunk, hunk: &Hunk, settings: &Settings) -> bool {
+    let lines = hunk.new_start as usize..=(hunk.new_start + hunk.new_len) as usize;
+    let is_same_file = chunk.path == hunk.path;
+    !is_same_file || (!settings.other_files_only && (chunk.end < *lines.start() || chunk.start > *lines.end()))
+}
+
+/// What is asked for: the changed lines.
+fn changed(hunk: &Hunk) -> String {
+    let lines = hunk.text.lines().filter(|line| line.starts_with(['+', '-']));
+    lines.map(|line| format!("{}\n", &line[1..])).collect()
+}
+
+fn context(hunk: &Hunk, method: &str, i: usize, (chunk, score): (&Chunk, f32)) -> Context {
+    Context {
+        hunk: hunk.hunk.clone(),
+        method: method.to_owned(),
+        rank: i + 1,
+        path: chunk.path.clone(),
+        start: chunk.start,
+        end: chunk.end,
+        score,
+        text: chunk.text.clone(),
+    }
+}
+
+/// How many of the identifiers that references name, and their hunks lack, retrieved pieces have, beside pieces by chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Quality {
+    /// Identifiers that are wanted.
+    pub wanted: usize,
+    /// Those that the pieces have.
+    pub found: usize,
+    /// Those that as many pieces by chance have.
+    pub by_chance: usize,
+}
+
+impl Quality {
+    /// Adds what a note wants of the pieces for its hunk.
+    pub fn add(&mut self, note: &str, hunk: &str, pieces: &str, by_chance: &str) {
+        let (found, wanted) = named_in(note, hunk, pieces);
+        self.wanted += wanted;
+        self.found += found;
+        self.by_chance += named_in(note, hunk, by_chance).0;
+    }
 }
 
 /// Contexts as they stand in a prompt, by hunk.
@@ -232,12 +250,19 @@ pub fn shown(contexts: &[Context]) -> BTreeMap<String, String> {
     by_hunk
 }
 
+/// Whether an identifier is made of several words.
+fn has_parts(name: &str) -> bool {
+    let mut n = 0;
+    parts(name, &mut String::new(), |_| n += 1);
+    n > 1
+}
+
 /// Of the identifiers that a note names and its hunk does not have, how many a text has, and how many there are: what retrieval is
 /// good for, without any model.
 pub fn named_in(note: &str, hunk: &str, text: &str) -> (usize, usize) {
     let names = |text: &str| -> BTreeSet<String> {
         text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .filter(|name| name.contains('_') || parts(name).len() > 1)
+            .filter(|name| name.contains('_') || has_parts(name))
             .map(str::to_owned)
             .collect()
     };
@@ -248,7 +273,7 @@ pub fn named_in(note: &str, hunk: &str, text: &str) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::postings::words, *};
 
     const FILES: [(&str, &str); 4] = [
         (
@@ -268,9 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_writing_a_name_are_one() {
-        assert_eq!(Identifiers.tokenize("parseJSONConfig x"), ["parsejsonconfig", "parse", "json", "config", "x"]);
-        assert_eq!(Identifiers.tokenize("parse_json_config"), ["parsejsonconfig", "parse", "json", "config"]);
+    fn both_ways_of_writing_a_name_find_each_other() {
         let index = index();
         let paths = |query: &str| index.search(query).iter().map(|(chunk, _)| chunk.path.clone()).collect::<Vec<_>>();
         for query in ["parseJsonConfig", "parse_json_config"] {
@@ -283,9 +306,14 @@ mod tests {
     #[test]
     fn scores_are_those_of_the_formula() {
         let index = index();
-        let tokens: Vec<Vec<String>> = index.chunks.iter().map(|chunk| Identifiers.tokenize(&chunk.text)).collect();
+        let tokenize = |text: &str| {
+            let mut all: Vec<String> = Vec::new();
+            words(text, |word| all.push(word.to_owned()));
+            all
+        };
+        let tokens: Vec<Vec<String>> = index.chunks.iter().map(|chunk| tokenize(&chunk.text)).collect();
         let mean = tokens.iter().map(Vec::len).sum::<usize>() as f64 / tokens.len() as f64;
-        let query: BTreeSet<String> = Identifiers.tokenize("parse the json of width").into_iter().collect();
+        let query: BTreeSet<String> = tokenize("parse the json of width").into_iter().collect();
         for (chunk, score) in index.search("parse the json of width") {
             let place = index.chunks.iter().position(|other| other == chunk).unwrap();
             let mut want = 0.0;
@@ -295,7 +323,7 @@ mod tests {
                 let idf = (1.0 + (tokens.len() as f64 - df + 0.5) / (df + 0.5)).ln();
                 want += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * tokens[place].len() as f64 / mean));
             }
-            // the crate counts in f32: some ten operations, each within 6e-8 of what it should be
+            // the score is rounded to f32
             assert!((f64::from(score) - want).abs() < 1e-6 * want.max(1.0), "{}: {score}, want {want}", chunk.path);
         }
     }
@@ -323,6 +351,26 @@ mod tests {
         let contexts = index.contexts(&hunk, &Settings { top: 9, ..Settings::default() });
         assert!(!contexts.is_empty() && contexts.iter().all(|c| c.end < 30 || c.start > 31), "{contexts:?}");
         assert!(index.contexts(&hunk, &Settings { other_files_only: true, ..Settings::default() }).is_empty());
+        // by an encoder, the same as looking at each piece
+        let cosine = |a: &str, b: &str| Ok(Some((a.len() as f64 / (1 + b.len()) as f64).min(1.0)));
+        let all = Settings { top: 2, ..Settings::default() };
+        let nearest = index.nearest(&hunk, &all, None, cosine).unwrap();
+        let mut slow: Vec<(usize, f64)> = index
+            .chunks
+            .iter()
+            .filter(|c| c.end < 30 || c.start > 31)
+            .map(|c| (c.start, cosine(&changed(&hunk), &c.text).unwrap().unwrap()))
+            .collect();
+        slow.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        let starts = |contexts: &[Context]| contexts.iter().map(|c| c.start).collect::<Vec<_>>();
+        assert_eq!(starts(&nearest), slow[..2].iter().map(|(start, _)| *start).collect::<Vec<_>>());
+        let first = index.nearest(&hunk, &all, Some(1), cosine).unwrap();
+        assert!(first.len() <= 1 && first.iter().all(|c| c.method == "embedding of bm25:1"), "{first:?}");
+        assert!(index.nearest(&hunk, &all, None, |_, _| Err("broken".into())).is_err());
+        assert!(index.by_chance(&hunk, &all, 0).iter().all(|c| c.end < 30 || c.start > 31));
+        let mut quality = Quality::default();
+        quality.add("`read_all` of FileReader", "", "class FileReader", "");
+        assert_eq!(quality, Quality { wanted: 2, found: 1, by_chance: 0 });
         assert_eq!(named_in("`read_all` of FileReader, not value_30", "value_30", "class FileReader"), (1, 2));
     }
 }

@@ -195,6 +195,8 @@ pub struct Reviewer<'a> {
     pub seed: u64,
     /// Most bytes of a prompt: what does not fit is cut from the contexts first, then from the description, never from the hunk.
     pub max_bytes: usize,
+    /// Most tokens of an answer, where not those of the prompt.
+    pub max_output: Option<u32>,
 }
 
 impl Reviewer<'_> {
@@ -221,7 +223,7 @@ impl Reviewer<'_> {
         let request = Request {
             temperature: self.temperature,
             seed: self.seed,
-            ..Request::of_user(content, template.max_output)
+            ..Request::of_user(content, self.max_output.unwrap_or(template.max_output))
         };
         let mut answer = Answer {
             hunk: hunk.hunk.clone(),
@@ -265,7 +267,7 @@ impl Reviewer<'_> {
             text: note.text.clone(),
             generator: self.recorder.name().to_owned(),
             place: i,
-            reversed: false,
+            ..Prediction::default()
         }
     }
 }

@@ -208,7 +208,12 @@ fn recall_tables(report: &Report) -> Vec<NamedTable> {
         });
         for (value, n) in values {
             let of = |run: &Run| {
-                run.recall_of.iter().find(|of| of.by == by && of.value == value).map(|of| with_interval(of.recall))
+                let of = run.recall_of.iter().find(|of| of.by == by && of.value == value)?;
+                let more = of.precision_floor.map_or_else(String::new, |floor| {
+                    let n = of.comments.unwrap_or_default();
+                    format!("; P {} of {n}, F1 {}", percent(floor.value), percent(of.f1))
+                });
+                Some(format!("{}{more}", with_interval(of.recall)))
             };
             let cells = report.runs.iter().map(|run| of(run).unwrap_or_else(|| "-".into()));
             grid.push([value.to_owned(), n.to_string()].into_iter().chain(cells).collect());

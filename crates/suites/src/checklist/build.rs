@@ -1,6 +1,7 @@
 //! Checklists made: of a comparison with what was accepted, of a review, or of the change alone.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use veridiff_judge::{
     backend::{Reply, Request},
     failure::Failure,
@@ -50,8 +51,19 @@ impl Asker<'_> {
         data: &[(&str, &str)],
         read: impl Fn(&Reply) -> Result<T, String>,
     ) -> Result<T, String> {
+        self.step_held(step, data, None, read)
+    }
+
+    /// The same, held to a form where the backend can.
+    fn step_held<T>(
+        &self,
+        step: &str,
+        data: &[(&str, &str)],
+        schema: Option<Value>,
+        read: impl Fn(&Reply) -> Result<T, String>,
+    ) -> Result<T, String> {
         let template = self.prompts.step(step);
-        let request = Request { seed: self.seed, ..Request::of_user(template.fill(data), template.max_output) };
+        let request = Request { seed: self.seed, schema, ..Request::of_user(template.fill(data), template.max_output) };
         ask(self.recorder, &request, read)
             .map(|(answer, _)| answer)
             .map_err(|failure: Failure| format!("{step}: {failure}"))
@@ -115,7 +127,7 @@ pub fn build(
         Mode::Direct => {
             let description = case.description.as_deref().unwrap_or_default();
             let data = [("description", description), ("before", case.before.as_str()), ("diff", case.diff.as_str())];
-            (asker.step("direct", &data, |reply| direct(&reply.content))?, None)
+            (asker.step_held("direct", &data, Some(form_of_direct()), |reply| direct(&reply.content))?, None)
         }
     };
     let n_all = raws.len();
@@ -149,6 +161,19 @@ fn of_review(asker: &Asker<'_>, review: &str) -> Result<Vec<Raw>, String> {
     }
     let points = asker.step("checklist", &[("review", review)], |reply| replies::list(&reply.content))?;
     Ok(points.into_iter().map(|text| Raw { text, ..Raw::default() }).collect())
+}
+
+/// The form of points that are made of a change alone.
+fn form_of_direct() -> Value {
+    let text = json!({ "type": "string", "maxLength": 500 });
+    let point = json!({
+        "type": "object", "additionalProperties": false, "required": ["text", "kind", "line"],
+        "properties": { "text": text, "kind": { "enum": ["defect", "risk", "style", "test", "docs"] }, "line": text },
+    });
+    json!({
+        "type": "object", "additionalProperties": false, "required": ["items"],
+        "properties": { "items": { "type": "array", "items": point, "maxItems": 64 } },
+    })
 }
 
 /// `{"items": […]}`, which may be empty.

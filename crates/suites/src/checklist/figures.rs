@@ -260,7 +260,7 @@ pub fn report(study: &Study<'_>, settings: &Settings) -> Result<Report, SuiteErr
 }
 
 /// The judge of all verdicts.
-fn one_judge(verdicts: &[ReviewVerdict]) -> Result<String, SuiteError> {
+pub(super) fn one_judge(verdicts: &[ReviewVerdict]) -> Result<String, SuiteError> {
     let judges: BTreeSet<&str> = verdicts.iter().map(|verdict| verdict.judge.as_str()).collect();
     if judges.len() > 1 {
         let why = format!(

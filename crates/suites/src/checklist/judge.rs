@@ -2,8 +2,9 @@
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
 use veridiff_judge::{
-    backend::{Reply, Request},
+    backend::{Reply, Request, Usage},
     failure::Failure,
     recorder::Recorder,
 };
@@ -14,14 +15,49 @@ use super::{
     quotes, replies,
 };
 use crate::ask::{Prompts, Template, ask};
+use veridiff_text::named;
 
 /// Items and passages that are asked about at once.
 const BATCH: usize = 20;
+
+/// What may be said of an item, and of a passage.
+const ITEM_VERDICTS: [&str; 5] = ["asked", "partly", "described", "opposed", "absent"];
+const PASSAGE_VERDICTS: [&str; 4] = ["none", "supported", "unsupported", "unknown"];
+
+/// The form of an answer about so many numbered entries, where the backend can hold an answer to one.
+fn entries_of(key: &str, n: usize, verdicts: &[&str], shows: &str) -> Value {
+    let entry = json!({
+        "type": "object", "additionalProperties": false, "required": ["n", "verdict", shows],
+        "properties": {
+            "n": { "enum": (1..=n).collect::<Vec<_>>() }, "verdict": { "enum": verdicts }, shows: { "type": "string", "maxLength": 300 },
+        },
+    });
+    json!({
+        "type": "object", "additionalProperties": false, "required": [key],
+        "properties": { key: { "type": "array", "items": entry, "minItems": n, "maxItems": n } },
+    })
+}
 
 /// The prompts that come with the program.
 pub fn prompts() -> Prompts {
     Prompts::own(include_str!("prompts.toml"))
 }
+
+/// How the answers to a judge's questions are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// By what is written.
+    #[default]
+    Text,
+    /// By how probable each answer is at its first place: nothing is written. Of the count it is the most probable digit, of an item Yes
+    /// or No. Claims and ratings, whose answers are more than that, are written.
+    Probabilities,
+}
+
+named!(Reading, "reading", "text" => Text, "probabilities" => Probabilities);
+
+/// From which probability on an item is asked for, unless mismatched pairs say otherwise.
+pub const DEFAULT_CUT: f64 = 0.5;
 
 /// Who is asked, and in which words.
 #[derive(Debug)]
@@ -32,11 +68,15 @@ pub struct Judge<'a> {
     pub prompts: &'a Prompts,
     /// What chance follows from.
     pub seed: u64,
+    /// How answers are read.
+    pub reading: Reading,
+    /// From which probability on an item is asked for, where probabilities are read.
+    pub cut: f64,
 }
 
 /// What was said, and what asking took.
 #[derive(Debug, Default)]
-struct Said {
+pub(super) struct Said {
     raw: String,
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
@@ -44,11 +84,15 @@ struct Said {
 
 impl Said {
     fn add(&mut self, reply: &Reply) {
+        self.note(&reply.content, reply.usage);
+    }
+
+    pub(super) fn note(&mut self, said: &str, usage: Option<Usage>) {
         if !self.raw.is_empty() {
             self.raw.push('\n');
         }
-        self.raw.push_str(&reply.content);
-        if let Some(usage) = reply.usage {
+        self.raw.push_str(said);
+        if let Some(usage) = usage {
             *self.prompt_tokens.get_or_insert(0) += usage.input;
             *self.completion_tokens.get_or_insert(0) += usage.output;
         }
@@ -56,6 +100,14 @@ impl Said {
 }
 
 impl Judge<'_> {
+    /// What its rows are called after: readings of one backend are judges of their own.
+    pub fn name(&self) -> String {
+        match self.reading {
+            Reading::Text => self.recorder.name().to_owned(),
+            Reading::Probabilities => format!("{}:probabilities", self.recorder.name()),
+        }
+    }
+
     /// One question about one review. What failed is a row that says so.
     pub fn verdict(
         &self,
@@ -69,7 +121,7 @@ impl Judge<'_> {
             id: review.id.clone(),
             case: review.case.clone(),
             generator: review.generator.clone(),
-            judge: self.recorder.name().to_owned(),
+            judge: self.name(),
             template: self.template(metric).sha256(),
             metric,
             repeat,
@@ -84,7 +136,12 @@ impl Judge<'_> {
             completion_tokens: None,
         };
         let mut said = Said::default();
+        let by_probabilities = self.reading == Reading::Probabilities;
         let answered = match metric {
+            Metric::Paper if by_probabilities => {
+                self.counted(list, review, &mut said).map(|count| row.count = Some(count))
+            }
+            Metric::Items if by_probabilities => self.chosen(list, review, &mut said).map(|items| row.items = items),
             Metric::Paper => self.count(repeat, list, review, &mut said).map(|(count, loose)| {
                 (row.count, row.loose) = (Some(count), loose);
             }),
@@ -101,6 +158,7 @@ impl Judge<'_> {
 
     fn template(&self, metric: Metric) -> &Template {
         self.prompts.step(match metric {
+            Metric::Items if self.reading == Reading::Probabilities => "asked",
             Metric::Paper => "count",
             Metric::Rating => "rating",
             Metric::Items => "items",
@@ -113,11 +171,13 @@ impl Judge<'_> {
         metric: Metric,
         repeat: u32,
         data: &[(&str, &str)],
+        schema: Option<Value>,
         said: &mut Said,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, String> {
         let template = self.template(metric);
-        let request = Request { repeat, seed: self.seed, ..Request::of_user(template.fill(data), template.max_output) };
+        let request =
+            Request { repeat, seed: self.seed, schema, ..Request::of_user(template.fill(data), template.max_output) };
         let told = |failure: Failure| failure.to_string();
         let (understood, reply) = ask(self.recorder, &request, |reply| read(&reply.content)).map_err(told)?;
         said.add(&reply);
@@ -127,7 +187,7 @@ impl Judge<'_> {
     fn count(&self, repeat: u32, list: &Checklist, review: &Review, said: &mut Said) -> Result<(u64, bool), String> {
         let checklist = list.text();
         let data = [("checklist", checklist.as_str()), ("review", review.text.as_str())];
-        self.ask(Metric::Paper, repeat, &data, said, |reply| replies::count(reply, list.clean))
+        self.ask(Metric::Paper, repeat, &data, None, said, |reply| replies::count(reply, list.clean))
     }
 
     fn rating(&self, repeat: u32, review: &Review, case: Option<&ReviewCase>, said: &mut Said) -> Result<u64, String> {
@@ -137,7 +197,7 @@ impl Judge<'_> {
             (rating @ 0..=10, _) => Ok(rating),
             (other, _) => Err(format!("a rating is 0 to 10, got {other}")),
         };
-        self.ask(Metric::Rating, repeat, &data, said, read)
+        self.ask(Metric::Rating, repeat, &data, None, said, read)
     }
 
     /// The items in an order of chance where the question is repeated, so that repeats also tell whether their order matters.
@@ -162,7 +222,9 @@ impl Judge<'_> {
             let line = |(i, item): (usize, &usize)| format!("{}. {}", i + 1, list.items[*item].text);
             let shown = batch.iter().enumerate().map(line).collect::<Vec<_>>().join("\n");
             let data = [("checklist", shown.as_str()), ("review", review.text.as_str())];
-            let entries = self.ask(Metric::Items, repeat, &data, said, |reply| replies::items(reply, batch.len()))?;
+            let schema = Some(entries_of("items", batch.len(), &ITEM_VERDICTS, "quote"));
+            let entries =
+                self.ask(Metric::Items, repeat, &data, schema, said, |reply| replies::items(reply, batch.len()))?;
             for (item, entry) in batch.iter().zip(entries) {
                 let quote = entry.quote.and_then(|quote| quotes::verified(&review.text, &spans, &quote));
                 let n = list.items[*item].n;
@@ -192,8 +254,9 @@ impl Judge<'_> {
                 |(i, span): (usize, &std::ops::Range<usize>)| format!("{}. {}", i + 1, &review.text[span.clone()]);
             let shown = batch.iter().enumerate().map(line).collect::<Vec<_>>().join("\n");
             let data = [("diff", code[0]), ("before", code[1]), ("after", code[2]), ("passages", shown.as_str())];
+            let schema = Some(entries_of("passages", batch.len(), &PASSAGE_VERDICTS, "code"));
             let entries =
-                self.ask(Metric::Claims, repeat, &data, said, |reply| replies::passages(reply, batch.len()))?;
+                self.ask(Metric::Claims, repeat, &data, schema, said, |reply| replies::passages(reply, batch.len()))?;
             for (span, entry) in batch.iter().zip(entries) {
                 let code_ok = entry.code.as_deref().is_some_and(|line| quotes::is_line_of(&code, line));
                 let (start, end) = (span.start, span.end);
@@ -209,13 +272,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_verdict_of_a_form_is_read() {
+        for verdict in ITEM_VERDICTS {
+            let reply = json!({ "items": [{ "n": 1, "verdict": verdict, "quote": "" }] }).to_string();
+            assert_eq!(replies::items(&reply, 1).unwrap().len(), 1, "{verdict}");
+        }
+        for verdict in PASSAGE_VERDICTS {
+            let reply = json!({ "passages": [{ "n": 1, "verdict": verdict, "code": "" }] }).to_string();
+            assert_eq!(replies::passages(&reply, 1).unwrap().len(), 1, "{verdict}");
+        }
+        let schema = entries_of("items", 3, &ITEM_VERDICTS, "quote");
+        assert_eq!(schema["properties"]["items"]["items"]["properties"]["n"]["enum"], json!([1, 2, 3]));
+    }
+
+    #[test]
     fn the_programs_own_prompts_have_the_places_that_are_filled() {
         let prompts = prompts();
         for (step, places) in [
             ("count", &["checklist", "review", "nonce"][..]),
             ("items", &["checklist", "review", "nonce"]),
+            ("asked", &["review", "item", "nonce"]),
             ("claims", &["diff", "before", "after", "passages", "nonce"]),
             ("rating", &["diff", "review", "nonce"]),
+            ("safety", &["text", "nonce"]),
             ("instruction", &["description", "issue", "diff"]),
             ("pseudo", &["instruction", "before"]),
             ("compare", &["after", "merged"]),

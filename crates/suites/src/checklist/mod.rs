@@ -8,19 +8,26 @@
 //! | `quotes.rs` | where a quote stands in a text |
 //! | `replies.rs` | a judge's reply becomes a count, verdicts of items or of passages, or is an error |
 //! | `judge.rs`, `prompts.toml` | the three questions to a judge |
+//! | `choosing.rs` | the same by how probable answers are, with nothing written |
+//! | `entailed.rs` | items and claims by an encoder and a classifier, without any language model |
+//! | `audit.rs` | a judge beside people: which pairs to look at, and what its coverage is worth |
 //! | `judged.rs` | a review with all its verdicts: coverage, claims, silence |
 //! | `baselines.rs` | the three generators that everybody can beat, or should |
 //! | `figures.rs` | figures of generators: the published score, and those that say what it hides |
 //! | `measure.rs` | sums by group, and the intervals of all figures |
 //! | `likeness.rs` | BLEU-1 and ROUGE-L, as the named references have them |
-//! | `reward.rs`, `emit.rs` | what a review is paid; data for trainers |
+//! | `reward.rs`, `emit.rs`, `columns.rs` | what a review is paid; data for trainers; Parquet as verl reads it |
 //! | `build.rs` | checklists made of a comparison, a review or the change alone |
 //! | `pipeline.rs` | cases made of pull requests that were merged |
 //! | `tables.rs` | the figures as a page |
 
+pub mod audit;
 pub mod baselines;
 pub mod build;
+pub mod choosing;
+pub mod columns;
 pub mod emit;
+pub mod entailed;
 pub mod figures;
 mod files;
 pub mod judge;

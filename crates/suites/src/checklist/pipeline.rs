@@ -3,14 +3,20 @@
 //! Each step is one question, whose answer is kept before it is used, so that a run that is repeated asks nothing twice and a prompt
 //! that was changed asks its own step anew, and those after it.
 
+use std::collections::BTreeMap;
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use veridiff_git::diff_of_texts;
 use veridiff_judge::backend::Finish;
 use veridiff_text::named;
 
+use crate::aacr::decide::verdict;
+
 use super::{
-    ReviewCase,
+    Checklist, ReviewCase,
     build::{Asker, Made, Mode, build},
     passages::without_fence,
 };
@@ -35,7 +41,10 @@ pub struct Merged {
     pub before: String,
     /// The file after it.
     pub merged: String,
-    /// Cases of one group are never split.
+    /// Its repository: cases of one are never on both sides of a split.
+    #[serde(default)]
+    pub repo: Option<String>,
+    /// Cases of one group are never on both sides of a split either.
     #[serde(default)]
     pub group: Option<String>,
     /// What else the line has.
@@ -59,7 +68,7 @@ pub enum Step {
 named!(Step, "step", "filter" => Filter, "instruct" => Instruct, "pseudo" => Pseudo, "checklist" => Checklist);
 
 /// What a run hangs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The last step.
     pub until: Step,
@@ -67,11 +76,15 @@ pub struct Settings {
     pub max_bytes: usize,
     /// Whether mentions of the accepted version are written out of the reviews.
     pub deleak: bool,
+    /// Languages that are taken; all where there is none.
+    pub languages: Vec<String>,
+    /// Whether the backend is asked if a description holds what nobody should be shown.
+    pub screen: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { until: Step::Checklist, max_bytes: 96_000, deleak: true }
+        Settings { until: Step::Checklist, max_bytes: 96_000, deleak: true, languages: Vec::new(), screen: false }
     }
 }
 
@@ -103,8 +116,10 @@ pub fn run_one(asker: &Asker<'_>, merged: &Merged, settings: &Settings) -> PullO
     };
     let pairs = [("merged", &merged.merged), ("language", &merged.language), ("path", &merged.path)];
     case.extra = pairs.into_iter().map(|(key, value)| (key.to_owned(), value.as_str().into())).collect();
-    if let Some(group) = &merged.group {
-        case.extra.insert("group".into(), group.as_str().into());
+    for (key, value) in [("group", &merged.group), ("repo", &merged.repo)] {
+        if let Some(value) = value {
+            case.extra.insert(key.into(), value.as_str().into());
+        }
     }
     match make(asker, merged, settings, &mut case) {
         Ok(made) => outcome.made = made,
@@ -119,6 +134,9 @@ fn usable(merged: &Merged, settings: &Settings) -> Result<(), &'static str> {
     match merged {
         m if m.before.trim().is_empty() || m.merged.trim().is_empty() => Err("incomplete"),
         m if m.before == m.merged => Err("unchanged"),
+        m if m.extra.get("merged_at").is_some_and(serde_json::Value::is_null) => Err("unmerged"),
+        m if m.extra.get("n_files").and_then(serde_json::Value::as_u64).is_some_and(|n| n > 1) => Err("multi_file"),
+        m if !settings.languages.is_empty() && !settings.languages.contains(&m.language) => Err("language"),
         m if m.description.len() + m.before.len() > settings.max_bytes => Err("too_long"),
         _ => Ok(()),
     }
@@ -133,6 +151,16 @@ fn make(
     case: &mut ReviewCase,
 ) -> Result<Option<Made>, Stopped> {
     let failed = |step| move |why: String| (step, why, true);
+    if settings.screen {
+        let text = format!("{}\n{}", merged.description, merged.issue);
+        let read = |reply: &veridiff_judge::backend::Reply| {
+            verdict(&reply.content).ok_or_else(|| "neither yes nor no".to_owned())
+        };
+        let is_unsafe = asker.step("safety", &[("text", text.as_str())], read).map_err(failed(Step::Filter))?;
+        if is_unsafe {
+            return Err((Step::Filter, "unsafe".to_owned(), false));
+        }
+    }
     if settings.until == Step::Filter {
         return Ok(None);
     }
@@ -186,4 +214,63 @@ fn make(
 
 fn bare(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Which cases are kept for the test: at most this share of them, whole repositories and groups at a time, drawn by chance. Cases that
+/// share a repository or a group, directly or through others, stand on one side.
+pub fn split(cases: &[ReviewCase], share: f64, seed: u64) -> Vec<bool> {
+    let mut parent: Vec<usize> = (0..cases.len()).collect();
+    let mut first: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (i, case) in cases.iter().enumerate() {
+        for key in ["repo", "group"] {
+            let Some(value) = case.extra.get(key).and_then(Value::as_str) else { continue };
+            let other = *first.entry((key, value)).or_insert(i);
+            let (a, b) = (root(&mut parent, i), root(&mut parent, other));
+            parent[a] = b;
+        }
+    }
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    (0..cases.len()).for_each(|i| parts.entry(root(&mut parent, i)).or_default().push(i));
+    let mut parts: Vec<Vec<usize>> = parts.into_values().collect();
+    parts.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let most = (share * cases.len() as f64).round() as usize;
+    let (mut is_test, mut n) = (vec![false; cases.len()], 0);
+    for part in parts {
+        if n + part.len() <= most {
+            n += part.len();
+            part.into_iter().for_each(|i| is_test[i] = true);
+        }
+    }
+    is_test
+}
+
+fn root(parent: &mut [usize], mut i: usize) -> usize {
+    while parent[i] != i {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    i
+}
+
+/// Cases whose code under review is what was accepted: clean because they were made so, and said to be.
+pub fn by_construction(case: &ReviewCase, path: &str) -> Option<(ReviewCase, Checklist)> {
+    let merged = case.extra.get("merged")?.as_str()?.to_owned();
+    let mut clean = case.clone();
+    clean.id = format!("{}/merged", case.id);
+    clean.diff = diff_of_texts(path, &case.before, &merged);
+    clean.after = merged;
+    clean.review = Some(super::NO_COMMENT.to_owned());
+    clean.extra.insert("origin".into(), "merged".into());
+    clean.extra.insert("clean_reason".into(), "by_construction".into());
+    let text = |key: &str| case.extra.get(key).and_then(Value::as_str).map(str::to_owned);
+    let list = Checklist {
+        case: clean.id.clone(),
+        mode: Some("by_construction".to_owned()),
+        clean: true,
+        items: Vec::new(),
+        language: text("language"),
+        group: text("group").or_else(|| Some(case.id.clone())),
+        extra: Map::new(),
+    };
+    Some((clean, list))
 }

@@ -5,7 +5,10 @@ use veridiff_report::{
     pages::{Book, Tile},
 };
 
-use super::figures::{Difference, Figures, Report};
+use super::{
+    audit::{Audit, Statement},
+    figures::{Difference, Figures, Report},
+};
 use crate::resample::Estimate;
 
 /// A share in percent.
@@ -29,7 +32,7 @@ pub(crate) fn record(value: &impl serde::Serialize) -> serde_json::Value {
 }
 
 /// The page of a report. `source` is what the user calls the verdicts.
-pub fn book(report: &Report, source: &str) -> Book {
+pub fn book(report: &Report, source: &str, audit: Option<&Audit>) -> Book {
     let own = || report.generators.iter().filter(|figures| !figures.is_baseline);
     let best = own()
         .filter(|f| f.reward.value.is_some())
@@ -67,7 +70,7 @@ pub fn book(report: &Report, source: &str) -> Book {
         findings: own().map(finding).collect(),
         tables,
         legend: legend(report),
-        notes: notes(report),
+        notes: notes(report, audit),
         record: record(report),
     }
 }
@@ -207,9 +210,74 @@ fn legend(report: &Report) -> String {
     )
 }
 
-fn notes(report: &Report) -> Vec<String> {
-    let mut notes =
-        vec!["warning: nobody has compared this judge with people: its verdicts are one opinion".to_owned()];
+/// The page of an audit and of a survey.
+pub fn audit_book(audit: Option<&Audit>, statements: &[Statement]) -> Book {
+    let mut tables = Vec::new();
+    if let Some(audit) = audit {
+        let heads = ["judge", "items", "kappa", "sensitivity", "specificity", "coverage", "corrected"];
+        let mut grid = Grid::new("A judge beside people, in percent [95%]", &heads);
+        let kappa = audit.kappa.map_or_else(|| "-".to_owned(), |kappa| format!("{kappa:.3}"));
+        let shares = [audit.sensitivity, audit.specificity, audit.coverage, audit.corrected].map(with_interval);
+        grid.push([audit.judge.clone(), audit.n.to_string(), kappa].into_iter().chain(shares).collect());
+        tables.push(NamedTable::new("audit", grid, vec![record(audit)]));
+        let mut grid = Grid::new("Items by what both find", &["judge", "people: not asked for", "people: asked for"]);
+        for (name, row) in ["not asked for", "asked for"].into_iter().zip(audit.table) {
+            grid.push([name.to_owned()].into_iter().chain(row.map(|n| n.to_string())).collect());
+        }
+        tables.push(NamedTable::new("counts", grid, vec![record(&audit.table)]));
+    }
+    if !statements.is_empty() {
+        let mut grid = Grid::new("A survey", &["statement", "ratings", "mean", "ICC(2,k)"]);
+        for one in statements {
+            let icc = one.icc.map_or_else(|| "-".to_owned(), |icc| format!("{icc:.3}"));
+            grid.push(vec![one.name.clone(), one.n.to_string(), format!("{:.2}", one.mean), icc]);
+        }
+        tables.push(NamedTable::new("survey", grid, statements.iter().map(record).collect()));
+    }
+    Book {
+        stem: "audit".into(),
+        title: "A judge beside people".into(),
+        about: audit.map_or_else(
+            || "What people find of checklists.".to_owned(),
+            |audit| format!("{} on {} items that people have labelled.", audit.judge, audit.n),
+        ),
+        tiles: Vec::new(),
+        findings: audit.map(audited).into_iter().collect(),
+        tables,
+        legend: AUDIT_LEGEND.to_owned(),
+        notes: match audit {
+            Some(audit) if audit.n_open > 0 => vec![format!("{} rows of the sheet have no label", audit.n_open)],
+            _ => Vec::new(),
+        },
+        record: serde_json::json!({ "audit": audit, "survey": statements }),
+    }
+}
+
+const AUDIT_LEGEND: &str = "\
+sensitivity: of items that people find asked for, those that the judge does. specificity: of the others, those that it does not. Each
+verdict counts as much as there is of it, however many of it were labelled.
+corrected: the coverage that remains if the judge's errors are taken out; none where it knows nothing.
+";
+
+/// What an audit says of a judge.
+fn audited(audit: &Audit) -> String {
+    format!(
+        "{} was compared with people on {} items: kappa {}, sensitivity {}, specificity {}; its coverage of {} is {} without its errors.",
+        audit.judge,
+        audit.n,
+        audit.kappa.map_or_else(|| "-".to_owned(), |kappa| format!("{kappa:.2}")),
+        percent(audit.sensitivity.value),
+        percent(audit.specificity.value),
+        percent(audit.coverage.value),
+        with_interval(audit.corrected)
+    )
+}
+
+fn notes(report: &Report, audit: Option<&Audit>) -> Vec<String> {
+    let mut notes = vec![match audit {
+        Some(audit) => audited(audit),
+        None => "warning: nobody has compared this judge with people: its verdicts are one opinion".to_owned(),
+    }];
     for f in &report.generators {
         if f.n_failed > 0 {
             let bounds = f.reward_bounds.map_or_else(String::new, |(low, high)| {

@@ -3,6 +3,8 @@
 // each test file uses a part of this one
 #![allow(dead_code)]
 
+pub mod pages;
+
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -13,7 +15,7 @@ use std::{
 };
 
 use veridiff_judge::{
-    backend::{Abilities, Backend, Finish, Reply, Request},
+    backend::{Abilities, Backend, Finish, Reply, Request, Token},
     cost::Purse,
     failure::{Failure, Kind},
     recorder::Recorder,
@@ -49,8 +51,20 @@ impl Backend for Fake {
         let prompt = &request.messages[0].content;
         let content =
             (self.answer)(prompt, request.attempt).ok_or_else(|| Failure::new(Kind::Timeout, "no answer came"))?;
-        Ok(Reply { content, finish: Finish::Stop, refusal: None, has_tool_calls: false, tokens: None, usage: None })
+        let tokens = (!request.wanted.is_empty()).then(|| first_token(&content)).flatten();
+        let content = tokens.as_ref().map_or(content, |tokens| tokens[0].text.clone());
+        Ok(Reply { content, finish: Finish::Stop, refusal: None, has_tool_calls: false, tokens, usage: None })
     }
+}
+
+/// `Yes=0.9 No=0.1` as a token that is Yes, with what else it could have been; none of a text that is no such list.
+fn first_token(content: &str) -> Option<Vec<Token>> {
+    let alternatives: Vec<(String, f64)> = content
+        .split(' ')
+        .map(|part| Some((part.split_once('=')?.0.to_owned(), part.split_once('=')?.1.parse::<f64>().ok()?.ln())))
+        .collect::<Option<_>>()?;
+    let (text, log_prob) = alternatives.first()?.clone();
+    Some(vec![Token { n_bytes: text.len(), text, log_prob: Some(log_prob), alternatives }])
 }
 
 /// A recorder whose replies are in a file, or in memory.
