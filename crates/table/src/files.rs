@@ -75,13 +75,8 @@ fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     // a temporary file is private by default; what we write is an ordinary file under the user's mask
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(without_name)
-}
-
-/// The system's own error: the name of a temporary file in it is one that nobody gave.
-fn without_name(error: io::Error) -> io::Error {
-    let of_system = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>()?.raw_os_error());
-    of_system.map_or(error, io::Error::from_raw_os_error)
+    // the name of a temporary file, which such an error has, is one that nobody gave
+    builder.tempfile_in(folder).map_err(|error| fs::metadata(folder).err().unwrap_or_else(|| error.kind().into()))
 }
 
 #[cfg(test)]
