@@ -9,7 +9,7 @@ Every answer is compared with what `check` printed, byte for byte. Prints one JS
 the rows a second, which other programs disturb less; more options go to both, such as `--detector`. Ends with 1 if an answer differs.
 
 `--overload SECONDS` asks at ten times the rate of `check` instead, for so long, by a thousand connections of wrk, which takes next to
-nothing of the cores: most are refused. `check` reads the very rows that were answered.
+nothing of the cores: most are refused. `check` reads the very rows that were answered. A connection that broke counts as wrong.
 """
 
 import argparse
@@ -68,13 +68,17 @@ def overload(args, more, rows):
     turns, n_wrong = [], 0
     with tempfile.TemporaryDirectory() as folder, Service(args.binary, *more) as service:
         path = lambda name: os.path.join(folder, name)  # noqa: E731
-        write = lambda name, lines: open(path(name), "wb").write(b"\n".join(lines) + b"\n")  # noqa: E731
+
+        def write(name, lines):
+            with open(path(name), "wb") as file:
+                file.write(b"\n".join(lines) + b"\n")
+
         write("one.jsonl", rows[:1])
         write("rows.jsonl", rows[: args.clients])
         start, _, _ = check(args.binary, path("one.jsonl"), more)
         some, _, _ = check(args.binary, path("rows.jsonl"), more)
         rate = 10 * (min(args.clients, len(rows)) - 1) / (some - start)
-        # those that wait for an answer ask nothing: at most twice half of the service's deadline of a minute
+        # those that wait for an answer ask nothing: what would wait for more than half of the deadline of a minute is refused
         waiting = rate / 10 * 30
         idle = (n_connections - waiting) / rate
         address = "http://{}:{}/v1/check".format(*service.address)
@@ -93,7 +97,7 @@ def overload(args, more, rows):
             whole, cores, expected = check(args.binary, path("taken.jsonl"), more)
             # the second of one id is called otherwise by `check`
             n, printed = len(answers), dict(zip(reversed(taken), reversed(expected)))
-            n_wrong += len(expected) != n or sum(printed[name] != answer for name, answer in zip(taken, answers))
+            n_wrong += ended["broken"] + (len(expected) != n or sum(printed[name] != answer for name, answer in zip(taken, answers)))
             rates = {"check": (n - 1) / (whole - begun), "service": n / ended["seconds"]}
             cores = {"cores_check": (cores - cores_to_start) / (n - 1), "cores_service": of_service / n}
             turns.append({**rates, "ratio": rates["service"] / rates["check"], **cores, **ended, "answered": n})

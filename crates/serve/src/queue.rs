@@ -80,19 +80,14 @@ impl<W: Waiting> Queue<W> {
 
     /// Whether `n` more pieces of a client would be taken now, and begun within this time.
     pub fn would_take(&self, client: &Arc<Client>, n: usize, within: Duration) -> Result<(), NotTaken> {
-        self.has_place(n)?;
-        self.is_in_time(client, within)
-    }
-
-    /// Whether there is place for `n` more pieces.
-    fn has_place(&self, n: usize) -> Result<(), NotTaken> {
-        self.place(&self.state(), n)
+        let state = self.state();
+        self.place(&state, n)?;
+        self.in_time(&state, client, within)
     }
 
     /// Whether what stands before a client's next piece is done within this time, as far as can be told. An empty queue is always in
     /// time: what is expected of the next piece may be wrong, and only work shows it.
-    fn is_in_time(&self, client: &Arc<Client>, within: Duration) -> Result<(), NotTaken> {
-        let state = self.state();
+    fn in_time(&self, state: &State<W>, client: &Arc<Client>, within: Duration) -> Result<(), NotTaken> {
         let own = state.lines.iter().find(|(known, _)| Arc::ptr_eq(known, client)).map_or(0, |(_, line)| line.len());
         // of every other line as many as of its own have their turn before it
         let others = state.lines.iter().filter(|(known, _)| !Arc::ptr_eq(known, client));
@@ -101,6 +96,7 @@ impl<W: Waiting> Queue<W> {
         if wait * UNCERTAIN > within.as_secs_f64() { Err(NotTaken::Full(after(wait / 2.0))) } else { Ok(()) }
     }
 
+    /// Whether there is place for `n` more pieces.
     fn place(&self, state: &State<W>, n: usize) -> Result<(), NotTaken> {
         if state.is_closed {
             return Err(NotTaken::Closed);
@@ -234,7 +230,7 @@ mod tests {
         let a = client();
         let queue = Queue::new(3, 2);
         queue.took(1, Duration::from_secs(1000));
-        assert_eq!(queue.has_place(4), Err(NotTaken::Full(Duration::from_secs(1))));
+        assert_eq!(queue.would_take(&a, 4, Duration::ZERO), Err(NotTaken::Full(Duration::from_secs(1))));
         queue.put(&a, vec![Piece('p', 1), Piece('q', 1)]).unwrap();
         let full = queue.put(&a, vec![Piece('r', 1), Piece('s', 1)]).unwrap_err();
         assert!(matches!(full, NotTaken::Full(wait) if wait > Duration::from_secs(40)), "{full:?}");
@@ -252,13 +248,13 @@ mod tests {
         queue.took(1, Duration::from_secs(10)); // about a second a piece
         queue.put(&a, (0..100).map(|n| Piece(char::from(n), 1)).collect()).unwrap();
         let within = |seconds| Duration::from_secs(seconds);
-        assert_eq!(queue.is_in_time(&a, within(120)), Ok(()));
-        assert!(matches!(queue.is_in_time(&a, within(100)), Err(NotTaken::Full(wait)) if wait > within(20)));
+        assert_eq!(queue.would_take(&a, 1, within(120)), Ok(()));
+        assert!(matches!(queue.would_take(&a, 1, within(100)), Err(NotTaken::Full(wait)) if wait > within(20)));
         // another one's first piece has its turn after the first of the long line
-        assert_eq!(queue.is_in_time(&b, within(2)), Ok(()));
+        assert_eq!(queue.would_take(&b, 1, within(2)), Ok(()));
         queue.clear();
         queue.took(1, within(100_000));
-        assert_eq!(queue.is_in_time(&a, within(1)), Ok(()));
+        assert_eq!(queue.would_take(&a, 1, within(1)), Ok(()));
     }
 
     #[test]

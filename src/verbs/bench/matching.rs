@@ -147,16 +147,24 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let rightness: BTreeMap<String, Rightness> = match labelled.is_empty() {
         true => BTreeMap::new(),
-        false => deciders.iter().map(|decider| (decider.name(), Rightness::of(*decider, &labelled))).collect(),
+        false => {
+            let of = |decider: &&dyn Decider| {
+                let name = decider.name();
+                let in_sample = by_models.iter().any(|fitted| fitted.name() == name);
+                (name, Rightness::of(*decider, &labelled, in_sample))
+            };
+            deciders.iter().map(of).collect()
+        }
     };
     for (decider, right) in &rightness {
         let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", 100.0 * share));
         note(&format!(
-            "{decider}: right on {} of the pairs that say the same and {} of the others ({} pairs, {} undecided)",
+            "{decider}: right on {} of the pairs that say the same and {} of the others ({} pairs, {} undecided{})",
             share(right.same),
             share(right.other),
             right.n,
-            right.undecided
+            right.undecided,
+            if right.in_sample { "; its cuts were taken from these very pairs, which flatters it" } else { "" }
         ));
     }
     if let Some(spec) = &args.classify {

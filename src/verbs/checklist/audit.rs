@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     survey: Option<PathBuf>,
     /// Where the comparison goes, for `report --audit` to read (.json)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "sheet", conflicts_with = "draw")]
     result: Option<PathBuf>,
     #[command(flatten)]
     resamples: ResampleArgs,

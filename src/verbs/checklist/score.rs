@@ -126,6 +126,18 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 /// Scores by two models that compare texts, which know items and claims alone.
 fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> anyhow::Result<Exit> {
     let (classifier, encoder) = names.split_once(',').map_or((names, None), |(c, e)| (c, Some(e)));
+    if told_by_models(&args.metric).is_empty() {
+        return Err(UsageError::error(
+            "two models count and rate nothing",
+            "ask for `--metric items`, `claims` or both",
+        ));
+    }
+    if args.reading != Reading::Text || args.repeats != 1 {
+        return Err(UsageError::error(
+            "two models say the same each time, and write nothing",
+            "leave `--reading` and `--repeats` out with none:CLASSIFIER",
+        ));
+    }
     if classifier.is_empty() || encoder.is_some_and(str::is_empty) {
         let problem = format!("`{BY_MODELS}{names}` names no classifier, or half a pair");
         return Err(UsageError::error(
@@ -150,8 +162,7 @@ fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> an
             cuts.entailment
         ),
     });
-    let metrics: Vec<Metric> =
-        args.metric.iter().copied().filter(|metric| matches!(metric, Metric::Items | Metric::Claims)).collect();
+    let metrics = told_by_models(&args.metric);
     let lists: BTreeMap<&str, _> = files.lists.iter().map(|list| (list.case.as_str(), list)).collect();
     let cases: BTreeMap<&str, _> = files.cases.iter().map(|case| (case.id.as_str(), case)).collect();
     let bar = progress::work(reviews.len(), "reviews");
@@ -164,6 +175,11 @@ fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> an
     let verdicts: Vec<ReviewVerdict> = reviews.iter().flat_map(of_review).collect();
     drop(bar);
     written(args, &verdicts, reviews.len())
+}
+
+/// The questions that two models have an answer to.
+fn told_by_models(metrics: &[Metric]) -> Vec<Metric> {
+    metrics.iter().copied().filter(|metric| matches!(metric, Metric::Items | Metric::Claims)).collect()
 }
 
 /// Writes the verdicts and says how many there are.

@@ -89,22 +89,9 @@ impl<'a> ByModels<'a> {
         if n_same == 0 || n_same == like.len() {
             return Err(format!("{n_same} of {} labelled pairs say the same: both kinds are needed", like.len()));
         }
-        let rate = |cosine: f64, entailment: f64, wanted: bool| {
-            let of = like.iter().filter(|(_, same)| *same == wanted);
-            let right = of.clone().filter(|(like, _)| like.is_same(cosine, entailment) == wanted).count();
-            right as f64 / of.count() as f64
-        };
-        let mut best = Cuts { cosine: 1.0, entailment: 1.0, from: "pairs".into(), n: like.len(), right: 0.0 };
-        for (cosine, _) in &like {
-            for (entailment, _) in &like {
-                let (cosine, entailment) = (cosine.cosine, entailment.entailment);
-                let right = (rate(cosine, entailment, true) + rate(cosine, entailment, false)) / 2.0;
-                if (right, cosine, entailment) > (best.right, best.cosine, best.entailment) || best.right == 0.0 {
-                    best = Cuts { cosine, entailment, right, ..best };
-                }
-            }
-        }
-        Ok(ByModels { models, cuts: best })
+        let (cosine, entailment, right) = best_cuts(like);
+        let cuts = Cuts { cosine, entailment, from: "pairs".into(), n: pairs.len(), right };
+        Ok(ByModels { models, cuts })
     }
 
     /// With the smallest cosine at which at most one in twenty of the accepted references that overlap comes out as the same: whoever made
@@ -138,6 +125,33 @@ impl<'a> ByModels<'a> {
     pub fn cuts(&self) -> &Cuts {
         &self.cuts
     }
+}
+
+/// The cosine and the entailment that tell pairs of both kinds apart best, and the mean of both rates there. Of cuts that are as good the
+/// largest cosine, then the largest entailment.
+fn best_cuts(mut like: Vec<(Likeness, bool)>) -> (f64, f64, f64) {
+    let n_same = like.iter().filter(|(_, same)| *same).count();
+    let n_other = like.len() - n_same;
+    like.sort_unstable_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
+    let mut entailments: Vec<f64> = like.iter().map(|(like, _)| like.entailment).collect();
+    entailments.sort_unstable_by(f64::total_cmp);
+    entailments.dedup();
+    let mut best = (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY);
+    for entailment in entailments {
+        // what comes out as the same grows as the cosine falls
+        let (mut found, mut wrong) = (0, 0);
+        for of_cosine in like.chunk_by(|(a, _), (b, _)| a.cosine == b.cosine) {
+            let cosine = of_cosine[0].0.cosine;
+            for (_, same) in of_cosine.iter().filter(|(like, _)| like.is_same(cosine, entailment)) {
+                *(if *same { &mut found } else { &mut wrong }) += 1;
+            }
+            let right = (f64::from(found) / n_same as f64 + 1.0 - f64::from(wrong) / n_other as f64) / 2.0;
+            if right > best.2 || (right == best.2 && (cosine, entailment) > (best.0, best.1)) {
+                best = (cosine, entailment, right);
+            }
+        }
+    }
+    best
 }
 
 /// Accepted references of one pull request and file that overlap, each pair once.
@@ -184,11 +198,13 @@ pub struct Rightness {
     pub undecided: usize,
     /// All pairs.
     pub n: usize,
+    /// Whether the decider's cuts were taken from these very pairs, so that both shares flatter it.
+    pub in_sample: bool,
 }
 
 impl Rightness {
     /// Of a decider on labelled pairs.
-    pub fn of(decider: &dyn Decider, pairs: &[LabelledPair]) -> Rightness {
+    pub fn of(decider: &dyn Decider, pairs: &[LabelledPair], in_sample: bool) -> Rightness {
         let (mut right, mut all, mut undecided) = ([0usize; 2], [0usize; 2], 0);
         for pair in pairs {
             let said = |text: &str| Prediction { text: text.to_owned(), ..Prediction::default() };
@@ -199,12 +215,7 @@ impl Rightness {
             right[usize::from(pair.same)] += usize::from(same == Some(pair.same));
         }
         let share = |kind: usize| (all[kind] > 0).then(|| right[kind] as f64 / all[kind] as f64);
-        Rightness { same: share(1), other: share(0), undecided, n: pairs.len() }
-    }
-
-    /// The mean of both shares.
-    pub fn balanced(&self) -> Option<f64> {
-        Some((self.same? + self.other?) / 2.0)
+        Rightness { same: share(1), other: share(0), undecided, n: pairs.len(), in_sample }
     }
 }
 
@@ -258,11 +269,39 @@ mod tests {
         let decider = ByModels::of_pairs(&Numbers, &pairs).unwrap();
         let cuts = decider.cuts();
         assert_eq!((cuts.cosine, cuts.entailment, cuts.right, cuts.n, &*cuts.from), (0.8, 0.9, 1.0, 5, "pairs"));
-        let right = Rightness::of(&decider, &pairs);
-        assert_eq!((right.same, right.other, right.balanced(), right.undecided), (Some(1.0), Some(1.0), Some(1.0), 0));
+        let right = Rightness::of(&decider, &pairs, true);
+        assert_eq!((right.same, right.other, right.undecided), (Some(1.0), Some(1.0), 0));
         let broken = decider.decide(&Prediction { text: "x".into(), ..Prediction::default() }, &comment(1, 1, "a"));
         assert!(broken.same.is_none() && broken.error.is_some());
         assert!(ByModels::of_pairs(&Numbers, &pairs[..2]).is_err());
+    }
+
+    proptest::proptest! {
+        /// The same as trying every pair of values.
+        #[test]
+        fn no_other_cuts_are_better(rows in proptest::collection::vec((0u8..6, 0u8..6, 0u8..4, proptest::bool::ANY), 2..30)) {
+            let like: Vec<(Likeness, bool)> = rows.into_iter().map(|(cosine, entailment, contradiction, same)| {
+                let [cosine, entailment, contradiction] = [cosine, entailment, contradiction].map(|n| f64::from(n) / 5.0);
+                (Likeness { cosine, entailment, contradiction }, same)
+            }).collect();
+            let n_same = like.iter().filter(|(_, same)| *same).count();
+            proptest::prop_assume!(n_same > 0 && n_same < like.len());
+            let right = |cosine: f64, entailment: f64| {
+                let of = |wanted: bool| like.iter().filter(move |(_, same)| *same == wanted);
+                let rate = |wanted: bool| {
+                    of(wanted).filter(|(like, _)| like.is_same(cosine, entailment) == wanted).count() as f64 / of(wanted).count() as f64
+                };
+                (rate(true) + rate(false)) / 2.0
+            };
+            let (cosine, entailment, best) = best_cuts(like.clone());
+            proptest::prop_assert!((right(cosine, entailment) - best).abs() < 1e-12);
+            for (a, _) in &like {
+                for (b, _) in &like {
+                    let other = right(a.cosine, b.entailment);
+                    proptest::prop_assert!(other <= best + 1e-12, "{other} at {} and {}", a.cosine, b.entailment);
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! BM25 over identifiers, in memory: for each word the pieces that have it, and how often.
+//! BM25 over identifiers, in memory: for each word the pieces that have it, and how often. The crate `bm25` keeps sets of
+//! pieces, and is too slow for the code of a large project (docs/aacr.md, "How right and how fast it is").
 
 use std::collections::HashMap;
 
@@ -169,6 +170,8 @@ mod tests {
         let n = postings.scores(query).len();
         let ms = start.elapsed().as_secs_f64() * 1e3;
         eprintln!("{} pieces, {:.1} MB: {rate:.1} MB/s; {n} found in {ms:.1} ms", chunks.len(), bytes as f64 / 1e6);
-        assert!(rate >= 10.0 && ms * 500_000.0 / chunks.len().max(500_000) as f64 <= 50.0);
+        // as long as it would take among half a million
+        let ms_of_many = ms * 500_000.0 / chunks.len() as f64;
+        assert!(rate >= 10.0 && ms_of_many <= 50.0, "{rate:.1} MB/s, {ms_of_many:.0} ms");
     }
 }

@@ -146,7 +146,7 @@ impl Index {
     pub fn search(&self, query: &str) -> Vec<(&Chunk, f32)> {
         let scores = self.postings.scores(query).into_iter();
         let mut found: Vec<(&Chunk, f32)> = scores.map(|(piece, score)| (&self.chunks[piece], score)).collect();
-        found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
+        best_first(&mut found);
         found
     }
 
@@ -179,7 +179,7 @@ impl Index {
         for chunk in pieces.into_iter().filter(|chunk| is_other(chunk, hunk, settings)) {
             found.extend(cosine(&query, &chunk.text)?.map(|near| (chunk, near as f32)));
         }
-        found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
+        best_first(&mut found);
         let method = first.map_or_else(|| "embedding".to_owned(), |n| format!("embedding of bm25:{n}"));
         Ok(found.into_iter().take(settings.top).enumerate().map(|(i, hit)| context(hunk, &method, i, hit)).collect())
     }
@@ -191,6 +191,11 @@ impl Index {
         let taken = sample(&mut rng, others.len(), settings.top.min(others.len()));
         taken.into_iter().enumerate().map(|(i, at)| context(hunk, "chance", i, (others[at], 0.0))).collect()
     }
+}
+
+/// The best first; those that are as good in the order of their paths and lines.
+fn best_first(found: &mut [(&Chunk, f32)]) {
+    found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
 }
 
 /// Whether a piece may stand beside a hunk: it has no line of it.

@@ -175,11 +175,11 @@ pub fn audit(
     let mut table = [[0usize; 2]; 2];
     labelled.iter().for_each(|(one, label)| table[usize::from(asked(one))][usize::from(*label)] += 1);
     // a verdict of which few were drawn stands for all that there are of it
-    let count =
-        |verdict: ItemVerdict, of: &mut dyn Iterator<Item = ItemVerdict>| of.filter(|v| *v == verdict).count() as f64;
+    let mut n_of: BTreeMap<u8, [f64; 2]> = BTreeMap::new();
+    all.iter().for_each(|one| n_of.entry(one.verdict as u8).or_default()[0] += 1.0);
+    labelled.iter().for_each(|(one, _)| n_of.entry(one.verdict as u8).or_default()[1] += 1.0);
     let share = |one: &Said<'_>| {
-        let there = count(one.verdict, &mut all.iter().map(|one| one.verdict));
-        let here = count(one.verdict, &mut labelled.iter().map(|(one, _)| one.verdict));
+        let [there, here] = n_of[&(one.verdict as u8)];
         there / here
     };
     let groups: Vec<&str> = all.iter().map(|one| one.group).collect::<BTreeSet<_>>().into_iter().collect();

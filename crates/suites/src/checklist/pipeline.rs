@@ -3,8 +3,9 @@
 //! Each step is one question, whose answer is kept before it is used, so that a run that is repeated asks nothing twice and a prompt
 //! that was changed asks its own step anew, and those after it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use pathfinding::undirected::connected_components::components;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -219,19 +220,20 @@ fn bare(text: &str) -> String {
 /// Which cases are kept for the test: at most this share of them, whole repositories and groups at a time, drawn by chance. Cases that
 /// share a repository or a group, directly or through others, stand on one side.
 pub fn split(cases: &[ReviewCase], share: f64, seed: u64) -> Vec<bool> {
-    let mut parent: Vec<usize> = (0..cases.len()).collect();
-    let mut first: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (i, case) in cases.iter().enumerate() {
-        for key in ["repo", "group"] {
-            let Some(value) = case.extra.get(key).and_then(Value::as_str) else { continue };
-            let other = *first.entry((key, value)).or_insert(i);
-            let (a, b) = (root(&mut parent, i), root(&mut parent, other));
-            parent[a] = b;
+        let of = |key: &str| case.extra.get(key).and_then(Value::as_str);
+        // what was made of a case has the case as its group, where there is no other
+        groups.entry(("group", of("group").unwrap_or(&case.id))).or_default().push(i);
+        if let Some(repo) = of("repo") {
+            groups.entry(("repo", repo)).or_default().push(i);
         }
     }
-    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    (0..cases.len()).for_each(|i| parts.entry(root(&mut parent, i)).or_default().push(i));
-    let mut parts: Vec<Vec<usize>> = parts.into_values().collect();
+    let sorted = |part: HashSet<usize>| part.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+    let mut parts: Vec<Vec<usize>> =
+        components(&groups.into_values().collect::<Vec<_>>()).into_iter().map(sorted).collect();
+    // sets have no order of their own
+    parts.sort_unstable();
     parts.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     let most = (share * cases.len() as f64).round() as usize;
     let (mut is_test, mut n) = (vec![false; cases.len()], 0);
@@ -242,14 +244,6 @@ pub fn split(cases: &[ReviewCase], share: f64, seed: u64) -> Vec<bool> {
         }
     }
     is_test
-}
-
-fn root(parent: &mut [usize], mut i: usize) -> usize {
-    while parent[i] != i {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    i
 }
 
 /// Cases whose code under review is what was accepted: clean because they were made so, and said to be.
@@ -263,13 +257,15 @@ pub fn by_construction(case: &ReviewCase, path: &str) -> Option<(ReviewCase, Che
     clean.extra.insert("origin".into(), "merged".into());
     clean.extra.insert("clean_reason".into(), "by_construction".into());
     let text = |key: &str| case.extra.get(key).and_then(Value::as_str).map(str::to_owned);
+    let group = text("group").unwrap_or_else(|| case.id.clone());
+    clean.extra.insert("group".into(), group.as_str().into());
     let list = Checklist {
         case: clean.id.clone(),
         mode: Some("by_construction".to_owned()),
         clean: true,
         items: Vec::new(),
         language: text("language"),
-        group: text("group").or_else(|| Some(case.id.clone())),
+        group: Some(group),
         extra: Map::new(),
     };
     Some((clean, list))

@@ -296,6 +296,14 @@ fn what_hangs_together_is_on_one_side_of_a_split() {
 #[test]
 fn what_was_accepted_is_a_clean_case_and_says_why() {
     let (clean, list) = by_construction(&case(Some("- x"), Some(MERGED)), "a.py").unwrap();
+    // code that was reviewed is in no test of what it was accepted as
+    for seed in 0..20 {
+        let of_others = (0..8).map(|i| ReviewCase { id: format!("o{i}"), ..ReviewCase::default() });
+        let cases: Vec<ReviewCase> =
+            [case(Some("- x"), Some(MERGED)), clean.clone()].into_iter().chain(of_others).collect();
+        let is_test = split(&cases, 0.5, seed);
+        assert_eq!(is_test[0], is_test[1], "{seed}");
+    }
     assert_eq!((clean.after.as_str(), list.clean, list.group.as_deref()), (MERGED, true, Some("c")));
     assert!(clean.diff.contains("+    with open(path) as file:") && clean.extra["clean_reason"] == "by_construction");
     assert_eq!(list.case, clean.id);

@@ -163,14 +163,19 @@ fn entries(json: &str) -> Result<Vec<Value>, PlatformError> {
 
 /// Why a code host gave no comments, where its answer is one object that says so and holds no sample.
 fn refusal(answer: &Map<String, Value>) -> Option<&str> {
-    let is_sample = ["diff", "text"].into_iter().any(|key| answer.contains_key(key));
-    ["message", "error"].into_iter().find_map(|key| answer.get(key)?.as_str()).filter(|_| !is_sample)
+    ["message", "error"].into_iter().find_map(|key| answer.get(key)?.as_str()).filter(|_| !is_sample(answer))
+}
+
+fn is_sample(object: &Map<String, Value>) -> bool {
+    ["diff", "text"].into_iter().any(|key| object.contains_key(key))
 }
 
 /// Whether JSON that begins with an object is what a code host gave, and not a sample: a comment, or a refusal in its place.
 pub fn is_of_platform(json: &str) -> bool {
-    let first = Deserializer::from_str(json).into_iter::<Value>().next();
-    matches!(first, Some(Ok(Value::Object(first))) if first.contains_key("diff_hunk") || refusal(&first).is_some())
+    let first = Deserializer::from_str(json).into_iter::<Map<String, Value>>().next();
+    first
+        .and_then(Result::ok)
+        .is_some_and(|first| !is_sample(&first) && (first.contains_key("diff_hunk") || refusal(&first).is_some()))
 }
 
 #[cfg(test)]
@@ -193,7 +198,8 @@ mod tests {
         assert_eq!((exported.samples.len(), exported.n_left_out), (2, 1));
         let alone = comment(1, "y is 2").to_string();
         assert_eq!(github_comments(&alone).unwrap().samples, exported.samples[..1]);
-        assert!(is_of_platform(&alone) && !is_of_platform(r#"{"diff": "", "text": ""}"#));
+        assert!(is_of_platform(&alone));
+        assert!(!is_of_platform(r#"{"diff": "", "text": "", "diff_hunk": ""}"#), "a sample with a key of its own");
         let sample = &exported.samples[0];
         assert_eq!((sample.id.as_str(), sample.text.as_str()), ("github-1", "y is 2"));
         assert_eq!((&sample.extra["path"], &sample.extra["line"]), (&json!("src/a.py"), &json!(12)));
