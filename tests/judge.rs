@@ -122,7 +122,8 @@ fn a_study_killed_at_any_reply_asks_for_none_twice() {
     let desk = Desk::new(&samples(N));
     let args = format!("judge --input in.jsonl --backend m={} --strategy direct,tree --concurrency 1", server.spec());
     desk.ends(&format!("{args} --output whole.parquet"), 0);
-    let asked_in_one_run = server.asked().len();
+    // what is asked of given texts is no conversation, and not counted
+    let asked_in_one_run = server.asked().iter().filter(|asked| asked.path.ends_with("/chat/completions")).count();
     // the probe's pair of the same request is no repetition
     let is_pair = |body: &String| body.contains("how many legs");
     assert!(answered.lock().unwrap().iter().all(|(body, n)| *n == 1 || is_pair(body)));
@@ -144,8 +145,7 @@ fn a_study_killed_at_any_reply_asks_for_none_twice() {
     let answered = answered.lock().unwrap();
     let twice: Vec<_> = answered.iter().filter(|(body, n)| **n > 1 && !is_pair(body)).collect();
     assert!(twice.is_empty(), "{twice:?}");
-    // the echo's question is no conversation, and not counted
-    assert_eq!(answered.values().sum::<usize>(), asked_in_one_run - 1);
+    assert_eq!(answered.values().sum::<usize>(), asked_in_one_run);
 }
 
 /// A finished study needs no server, whatever became of its rows.
@@ -264,7 +264,7 @@ fn a_dead_server_ends_the_run_and_keeps_what_is_answered() {
     let desk = Desk::new(&samples(30));
     let stderr =
         desk.ends("judge --input in.jsonl --backend openai:http://127.0.0.1:9/v1#m --output t.jsonl --timeout 1", 2);
-    assert!(stderr.contains("cannot judge") && stderr.contains("hint: check the address"), "{stderr}");
+    assert!(stderr.contains("cannot be used") && stderr.contains("hint: check the address"), "{stderr}");
     assert!(!Path::new(&desk.path("t.jsonl")).exists());
     // out of money after ten answers
     let n = AtomicUsize::new(0);
@@ -510,4 +510,113 @@ fn check_and_explain_show_a_judge_beside_the_facts() {
     assert!(text.contains("judge j: 4.0 of 4") && !text.contains("\u{1b}[2J"), "{text}");
     let stderr = desk.ends(&format!("check {} --detector none --judge gpt", "--diff a.diff --text a.txt"), 2);
     assert!(stderr.contains("names no backend"), "{stderr}");
+}
+
+/// A provider that answers the lines of a batch file as the server would at once.
+fn answers_to(batch: &[u8]) -> Vec<Value> {
+    let lines = std::str::from_utf8(batch).unwrap().lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answer = |line: Value| {
+        assert_eq!((&line["method"], &line["url"]), (&json!("POST"), &json!("/v1/chat/completions")));
+        let asked = Asked { path: String::new(), head: String::new(), body: line["body"].clone() };
+        let Act::Answer { status, body, .. } = score_of(&asked) else { panic!("an answer") };
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let response = json!({ "status_code": status, "request_id": "r", "body": body });
+        json!({ "id": "b", "custom_id": line["custom_id"], "response": response, "error": null })
+    };
+    lines.map(answer).collect()
+}
+
+fn lines_of(answers: &[Value]) -> String {
+    answers.iter().map(|answer| format!("{answer}\n")).collect()
+}
+
+/// A study by batch files, of which one came back with gaps, is the study that was asked at once; the server is only asked what it does.
+#[test]
+fn a_study_by_batch_files_is_the_study_at_once() {
+    const N: usize = 12;
+    let server = plain(score_of);
+    let desk = Desk::new(&samples(N));
+    let args = format!("judge --input in.jsonl --backend m={} --strategy direct,tree --cascade 0.5,1", server.spec());
+    desk.ends(&format!("{args} --output whole.jsonl"), 0);
+    let probes = server.asked().iter().filter(|asked| probe_answer(asked).is_some()).count();
+    let n_asked = server.asked().len();
+
+    let told = desk.ends(&format!("{args} --output t.jsonl --batch-out ask.jsonl"), 0);
+    assert!(told.contains(&format!("{N} requests are in `ask.jsonl`")) && !told.contains("diffs"), "{told}");
+    assert!(!desk.path("t.jsonl").exists());
+    assert_eq!(server.asked().len(), n_asked + probes, "nothing but what it can do");
+    let first = desk.read("ask.jsonl");
+    desk.ends(&format!("{args} --output t.jsonl --batch-out ask.jsonl"), 0);
+    assert_eq!(desk.read("ask.jsonl"), first, "the same is asked while nothing has come");
+
+    // one is refused, one is missing, one is another study's, one stands twice, and the last was torn off
+    let mut answers = answers_to(&first);
+    answers[1]["response"] = json!({ "status_code": 400, "body": { "error": { "message": "no such model" } } });
+    answers.remove(2);
+    let mut foreign = answers[0].clone();
+    foreign["custom_id"] = json!("f".repeat(64));
+    answers.push(foreign);
+    answers.push(answers[0].clone());
+    fs::write(desk.path("answers.jsonl"), lines_of(&answers) + "{\"custom_id\": \"to").unwrap();
+    let told = desk.ends(&format!("{args} --output t.jsonl --batch-in answers.jsonl"), 3);
+    for says in [
+        "answers a request again; the first answer counts",
+        "line 14 of `answers.jsonl` is no answer of a batch",
+        "1 requests were refused as http_400, such as: no such model",
+        "1 answers are to requests that this run does not make",
+        "have no answer yet; --batch-out writes them",
+    ] {
+        assert!(told.contains(says), "{says}: {told}");
+    }
+    let rows = desk.rows("t.jsonl");
+    assert_eq!(rows["s1"]["judge_direct_error@m"], "http_400: no such model");
+    assert_eq!(
+        (&rows["s2"]["judge_direct_status@m"], &rows["s2"]["judge_direct@m"]),
+        (&json!("skipped"), &Value::Null)
+    );
+
+    // what is missing, what was refused, second attempts and second strategies go out until nothing is left
+    for round in 0.. {
+        let told = desk.ends(&format!("{args} --output t.jsonl --batch-out more.jsonl"), 0);
+        if told.contains("nothing is left to ask") {
+            break;
+        }
+        assert!(round < 4, "{told}");
+        fs::write(desk.path("answers.jsonl"), lines_of(&answers_to(&desk.read("more.jsonl")))).unwrap();
+        desk.run(&format!("{args} --output t.jsonl --batch-in answers.jsonl --resume"));
+    }
+    assert_eq!(desk.rows("t.jsonl"), desk.rows("whole.jsonl"));
+    assert_eq!(server.asked().len(), n_asked + probes, "no answer was asked of the server");
+    // answers that are there already are no others'
+    let told =
+        desk.ends(&format!("{args} --output again.jsonl --replies t.jsonl.replies.jsonl --batch-in answers.jsonl"), 0);
+    assert!(!told.contains("left aside") && !told.contains("no answer yet"), "{told}");
+    assert_eq!(desk.rows("again.jsonl"), desk.rows("whole.jsonl"));
+
+    for (args, says) in [
+        (format!("{args} --output x.jsonl --batch-out a.jsonl --batch-in answers.jsonl"), "cannot be used with"),
+        (format!("{args} --output x.jsonl --batch-in none.jsonl"), "none.jsonl"),
+        (format!("{args} --output x.jsonl --batch-in in.jsonl"), "is no answer of a batch"),
+        (
+            format!("{args} --backend o=scripted:s.jsonl --output x.jsonl --batch-out a.jsonl"),
+            "a batch is of one server",
+        ),
+    ] {
+        let told = desk.ends(&args, 2);
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+/// Texts are written by batch files too.
+#[test]
+fn texts_by_batch_files_are_those_written_at_once() {
+    let server = plain(score_of);
+    let desk = Desk::new(&samples(3));
+    let args = format!("generate --input in.jsonl --backend m={}", server.spec());
+    desk.ends(&format!("{args} -o whole.jsonl"), 0);
+    desk.ends(&format!("{args} -o texts.jsonl --batch-out ask.jsonl"), 0);
+    assert!(!desk.path("texts.jsonl").exists());
+    fs::write(desk.path("answers.jsonl"), lines_of(&answers_to(&desk.read("ask.jsonl")))).unwrap();
+    desk.ends(&format!("{args} -o texts.jsonl --batch-in answers.jsonl"), 0);
+    assert_eq!(desk.read("texts.jsonl"), desk.read("whole.jsonl"));
 }

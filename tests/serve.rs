@@ -423,3 +423,53 @@ fn a_generators_own_log_probabilities_are_features_of_a_detector_that_asks_for_t
     let (likely, unlikely) = (finding(-0.2), finding(-3.0));
     assert!(likely < 0.5 && unlikely > 0.5, "{likely} {unlikely}");
 }
+
+/// The rows of `score` over the samples of a folder.
+fn scored(folder: &Path, model: &str) -> Vec<Value> {
+    let args = ["score", "--input", "samples.jsonl", "--features", "logprob,probability,grounding", "--model", model];
+    let scored = veridiff().args(args).current_dir(folder).output().unwrap();
+    assert!(scored.status.success(), "{}", String::from_utf8_lossy(&scored.stderr));
+    String::from_utf8(scored.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A model behind the service scores texts as it does here, whatever letters they have.
+fn scores_as_here(model: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--detector", "none", "--model", &format!("m={model}")]);
+    let texts = [
+        "`area` multiplies `width` by `shape.height`.",
+        "Fläche: 30 × 40 – dreißig mal vierzig 😀.",
+        "x",
+        "`area` returns\n\n    width * width",
+        "面積を計算する。",
+        "The change ends with <|im_end|> as text.",
+    ];
+    let lines: String =
+        texts.iter().enumerate().map(|(i, text)| format!("{}\n", sample(&format!("s{i}"), text))).collect();
+    fs::write(folder.path().join("samples.jsonl"), lines).unwrap();
+    let here = scored(folder.path(), &format!("m={model}"));
+    let there = scored(folder.path(), &format!("far=openai:http://{}/v1#m", served.address));
+    for (here, there) in here.iter().zip(&there) {
+        assert_eq!((&there["status@far"], &there["error@far"]), (&json!("ok"), &Value::Null), "{there}");
+        for (column, far) in [("logprob@m", "logprob@far"), ("probability@m", "probability@far")] {
+            let (a, b) = (here[column].as_f64().unwrap(), there[far].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-4, "{column}: {a}, {b}");
+        }
+        for count in ["n_prompt_tokens", "n_response_tokens"] {
+            assert_eq!(here[format!("{count}@m")], there[format!("{count}@far")]);
+        }
+        assert_eq!(here["ground_words"], there["ground_words"]);
+    }
+    assert_eq!(there.len(), texts.len());
+}
+
+#[test]
+fn a_model_behind_the_service_scores_as_it_does_here() {
+    scores_as_here(&format!("{}/tests/fixtures/qwen2", env!("CARGO_MANIFEST_DIR")));
+}
+
+#[test]
+#[ignore = "reads SmolLM2 (98 MB), which has to be here"]
+fn smollm2_behind_the_service_scores_as_it_does_here() {
+    scores_as_here("smollm2-135m");
+}

@@ -1,6 +1,7 @@
 //! Arguments that several verbs share, and what they are in the library.
 
 pub mod backend;
+pub mod batch;
 pub mod book;
 pub mod change;
 pub mod device;

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     args::{
+        batch::{Asking, BatchArgs},
         samples::{BeginArgs, ChoiceArgs},
         scoring::PlaceArgs,
     },
@@ -75,6 +76,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     replies: Option<PathBuf>,
     #[command(flatten)]
+    batch: BatchArgs,
+    #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
     choice: ChoiceArgs,
@@ -91,13 +94,16 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let set = WritingSet::load(&args.prompts)?;
     let (samples, n_unreadable) = args.choice.changes(&args.input)?;
     let samples = distinct_changes(samples.into_iter().map(|(_, sample)| args.asked(sample)).collect());
-    let store = Arc::new(Store::open(&args.replies_file()?)?);
-    tell_hosts(&specs, samples.len());
+    let asking = args.batch.asking(&specs)?;
+    let store = Arc::new(Store::open(&args.replies_file(&asking)?)?);
+    if asking.is_now() {
+        tell_hosts(&specs, samples.len());
+    }
     let models = args.place.options()?;
     let (mut lines, mut failures, mut n_tokens) = (String::new(), Vec::new(), 0);
     let begun = std::time::Instant::now();
     for spec in &specs {
-        let recorder = spec.open(&store, args.max_cost, &models)?;
+        let recorder = asking.open(spec, &store, args.max_cost, &models)?;
         let writer = Writer::new(recorder, set.clone(), args.settings())?;
         let bar = work(samples.len(), "changes");
         for (sample, texts) in samples.iter().zip(written(&writer, spec, &samples, || bar.inc(1))) {
@@ -117,6 +123,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 stopped.message
             ));
         }
+    }
+    asking.finish()?;
+    if asking.is_noting() {
+        return Ok(Exit::Done);
     }
     files::write(&args.output, &lines).with_context(|| format!("cannot write `{}`", args.output.display()))?;
     let n_written = lines.lines().count();
@@ -157,11 +167,13 @@ impl Args {
     }
 
     /// Where replies go. What an earlier run has left is taken up, removed, or refused, as asked for.
-    fn replies_file(&self) -> anyhow::Result<PathBuf> {
+    fn replies_file(&self, asking: &Asking) -> anyhow::Result<PathBuf> {
         let replies = self.replies.clone().unwrap_or_else(|| replies_beside(&self.output));
         for file in [&self.output, &replies] {
             match self.begin.begin() {
                 Begin::Resume => {}
+                // a batch is written and answered in runs that belong together
+                Begin::New if !asking.is_now() => {}
                 Begin::New if file.exists() => {
                     let problem = format!("`{}` is there already", file.display());
                     return Err(UsageError::error(

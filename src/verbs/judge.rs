@@ -10,6 +10,7 @@ use std::{
 use super::Exit;
 use crate::{
     args::{
+        batch::BatchArgs,
         choice,
         samples::{BeginArgs, ChoiceArgs, print_summary, tell_failures},
         scoring::PlaceArgs,
@@ -47,6 +48,7 @@ Examples:
   veridiff judge --input samples.jsonl --backend local:qwen2.5-coder-0.5b -o judged.parquet
   veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL --dry-run   # what would it take?
   veridiff judge --input samples.jsonl --backend openai:http://localhost:8080/v1#MODEL -o judged.parquet
+  veridiff judge --input samples.jsonl --backend openai:https://host/v1#MODEL -o judged.parquet --batch-out ask.jsonl
   veridiff judge --input samples.jsonl --backend replay:judged.parquet.replies.jsonl -o again.parquet   # without a socket
   veridiff judge --backend openai:http://localhost:8080/v1#MODEL --probe                           # what can the server do?";
 
@@ -113,11 +115,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     replies: Option<PathBuf>,
     /// Only find out what each server does, and print it as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["batch_out", "batch_in"])]
     probe: bool,
     /// Only print the first request of every strategy, and what all of them would take
-    #[arg(long, conflicts_with = "probe")]
+    #[arg(long, conflicts_with_all = ["probe", "batch_out", "batch_in"])]
     dry_run: bool,
+    #[command(flatten)]
+    batch: BatchArgs,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -156,10 +160,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let Some(output) = &args.output else {
         return Err(UsageError::error("no table is named", "name it by --output"));
     };
+    let asking = args.batch.asking(&specs)?;
     let store = args.store(&specs, Some(output))?;
-    tell_hosts(&specs, samples.len());
+    if asking.is_now() {
+        tell_hosts(&specs, samples.len());
+    }
     let models = args.place.options()?;
-    let open = |spec: &Spec| spec.open(&store, args.max_cost, &models);
+    let open = |spec: &Spec| asking.open(spec, &store, args.max_cost, &models);
     let recorders = specs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let reading = args.reading.unwrap_or_else(|| {
         let all = recorders.iter().all(|recorder| recorder.abilities().log_probs);
@@ -170,13 +177,21 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut judges = Vec::new();
     for (spec, recorder) in specs.iter().zip(recorders) {
         let judge = Arc::new(Judge::new(recorder, set.clone(), settings.clone())?);
-        sources.push(Box::new(JudgeSource::new(judge.clone(), concurrency(spec))));
+        let source = JudgeSource::new(judge.clone(), concurrency(spec));
+        if asking.is_noting() {
+            samples.iter().for_each(|(_, sample)| source.ask(sample));
+        }
+        sources.push(Box::new(source));
         judges.push(judge);
+    }
+    if asking.is_noting() {
+        return asking.finish().map(|()| Exit::Done);
     }
     let score_settings = Settings { features: FeatureSet::parse::<&str>(&[])?, ..Settings::default() };
     let run = ScoreRun::new(samples, sources, score_settings, args.choice.shard);
     let summary = run.write(output, args.begin.begin(), &mut RunBar::default())?;
     args.tell(&summary, n_unreadable)?;
+    asking.finish()?;
     for stopped in judges.iter().filter_map(|judge| judge.recorder().stopped()) {
         note(&format!("{}\n  hint: mend this and run again with --resume; what is answered is kept", stopped.message));
     }

@@ -34,6 +34,7 @@ mod merge;
 pub mod models;
 mod notebook;
 mod prevalence;
+mod remote;
 mod score;
 mod serve;
 #[cfg(target_os = "linux")]

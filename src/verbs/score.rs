@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::Exit;
+use super::{
+    Exit,
+    remote::{self, Remotes},
+};
 use crate::{
     args::{
         references::{ReferenceArgs, in_options},
@@ -40,7 +43,8 @@ Examples:
   veridiff score --input samples.jsonl -o table.parquet              # one forward pass a row
   veridiff score --input samples.jsonl -o table.parquet --resume     # go on where a run stopped
   veridiff score --input samples.jsonl -o paper.parquet --preset paper
-  veridiff score --input samples.jsonl --features grounding,facts    # without a model, rows to stdout";
+  veridiff score --input samples.jsonl --features grounding,facts    # without a model, rows to stdout
+  veridiff score --input samples.jsonl -o table.parquet --model big=openai:https://host/v1#MODEL   # by a server's log-probabilities";
 
 /// Rows that are computed to know how long a run takes.
 const MEASURED: usize = 6;
@@ -99,12 +103,19 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(choice.features.clone())? };
     let (samples, n_unreadable) = args.choice.samples(&args.input)?;
     choice.check()?;
-    let mut models = args.model.options()?;
+    let (remote, local) = Remotes::split(&args.model)?;
+    let mut models = local.options()?;
     models.models = preset::models(columns.map_or(&[], |columns| columns.models), &models.models);
-    let files = if choice.features.needs_source(SCORER) { models.files()? } else { Vec::new() };
-    let names: Vec<String> = files.iter().map(|files| files.name.clone()).collect();
+    // where servers alone are named, the default model is not meant
+    let needs_files = choice.features.needs_source(SCORER) && (remote.is_empty() || !models.models.is_empty());
+    let files = if needs_files { models.files()? } else { Vec::new() };
+    let mut names: Vec<String> = files.iter().map(|files| files.name.clone()).collect();
+    let servers = remote.sources(&settings, &names, args.output.as_deref(), samples.len())?;
+    names.extend(servers.iter().map(|server| server.name().to_owned()));
     let scorers = models.prepare(files)?.into_iter().map(ScorerSource::from);
     let mut sources: Vec<Box<dyn ColumnSource>> = scorers.map(|scorer| Box::new(scorer) as _).collect();
+    let stopped = remote::Stopped::of(&servers);
+    sources.extend(servers.into_iter().map(|server| Box::new(server) as Box<dyn ColumnSource>));
     sources.extend(references.sources(&choice, &models, &names).map_err(|error| match error {
         Error::Reference(error) => in_options(error),
         other => other.into(),
@@ -125,6 +136,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
     };
     args.tell(&summary, n_unreadable)?;
+    stopped.tell();
     Ok(if summary.n_failed + n_unreadable > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }
 

@@ -120,9 +120,31 @@ pub struct Token {
     pub n_bytes: usize,
     /// Its log-probability, in nats; none where it has no context.
     pub log_prob: Option<f64>,
+    /// The entropy of what could have stood there, in nats; none unless the probability of all that could is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
     /// What could have stood there of the strings that were [wanted](Request::wanted), as it was written, in nats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<(String, f64)>,
+}
+
+/// A text that was given, as a model reads it behind a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GivenText {
+    /// Tokens of the prompt.
+    pub n_prompt: usize,
+    /// The tokens of the text, with their log-probabilities.
+    pub tokens: Vec<Token>,
+    /// The least, over the text's tokens, of what the probabilities that are known of a place add up to; none where there are those of
+    /// the text alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_mass: Option<f64>,
+    /// Tokens that look like marks of the model's own, such as `<|im_end|>`, and stand for bytes of prompt or text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+    /// Tokens read and written, if the backend says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Tokens that were read and written.
@@ -233,8 +255,9 @@ pub trait Backend: Send + Sync {
     /// The tokens of `text` behind `prompt` with their log-probabilities.
     ///
     /// # Errors
-    /// [`Kind::Unsupported`] unless the [abilities](Backend::abilities) have it.
-    fn log_probs(&self, _prompt: &str, _text: &str) -> Result<Vec<Token>, Failure> {
+    /// [`Kind::Unsupported`] unless the [abilities](Backend::abilities) have it; [`Kind::NoLogprobs`] if a token's is not told, or if it
+    /// cannot be told which tokens are the text's.
+    fn log_probs(&self, _prompt: &str, _text: &str) -> Result<GivenText, Failure> {
         Err(Failure::new(Kind::Unsupported, "this backend gives no log-probabilities of a text that is given"))
     }
 

@@ -7,15 +7,22 @@
 //! | `limits.rs` | how many requests are open, in how long; the clock |
 //! | `client.rs` | one request with its repetitions |
 //! | `probe.rs` | what a server really does, found by asking it |
-//! | `wire.rs` | the bodies that are sent and read |
+//! | `wire.rs` | the bodies of conversations, sent and read |
+//! | `text.rs`, `place.rs` | log-probabilities of a text that is given; which bytes of it each token is |
+//! | `scorer.rs` | a server that is asked for nothing else |
+//! | `batch.rs` | a server that is asked and answers by files |
 //! | `sse.rs` | answers that come as a stream of events |
 
+pub mod batch;
 pub mod client;
 pub mod http;
 pub mod limits;
+mod place;
 pub mod probe;
 pub mod retry;
+pub mod scorer;
 pub mod sse;
+pub mod text;
 pub mod wire;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -23,7 +30,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 use crate::{
-    backend::{Abilities, Backend, Reply, Request, Token, spec::ServerSettings},
+    backend::{Abilities, Backend, GivenText, Reply, Request, spec::ServerSettings},
+    cost::BYTES_PER_TOKEN,
     failure::{Failure, JudgeError, Kind},
     recorder::prefix_of,
     store::Store,
@@ -32,6 +40,7 @@ use client::Client;
 use http::Http;
 use limits::SystemClock;
 use probe::Found;
+use text::TellsTexts;
 
 /// The path under a base address that answers conversations.
 const CHAT: &str = "chat/completions";
@@ -65,10 +74,7 @@ impl Endpoint {
     /// # Errors
     /// The server answers nothing.
     pub fn with_client(client: Client, settings: &ServerSettings, store: &Store) -> Result<Endpoint, Failure> {
-        let identity: BTreeMap<String, String> =
-            [("backend", "openai"), ("base_url", &settings.base_url), ("asked_model", &settings.model)]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into();
+        let identity = identity_of(settings);
         let prefix = prefix_of(&identity);
         let found = probe::probe(&settings.model, &mut |step, path, body| {
             store.get_or_ask(&format!("{prefix}probe/{step}"), || client.exchange(path, body))
@@ -97,7 +103,7 @@ impl Backend for Endpoint {
     fn abilities(&self) -> Abilities {
         Abilities {
             log_probs: self.found.top_log_probs.is_some(),
-            text_log_probs: self.found.echoes,
+            text_log_probs: self.found.texts.is_some(),
             forces_prefix: false,
             is_repeatable: self.found.is_repeatable,
         }
@@ -109,15 +115,12 @@ impl Backend for Endpoint {
         Ok(wire::reply(&answer, &request.wanted))
     }
 
-    fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
-        if !self.found.echoes {
-            let message = "this server does not echo the log-probabilities of a text that is given";
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
+        let Some(tells) = &self.found.texts else {
+            let message = "this server tells no log-probabilities of a text that is given";
             return Err(Failure::new(Kind::Unsupported, message));
-        }
-        let body = wire::echo_body(&self.model, &format!("{prompt}{text}"));
-        let estimate = (prompt.len() + text.len()) as u64 / 3;
-        let answer = self.client.ask(COMPLETIONS, &body, estimate)?;
-        wire::echoed(&answer, prompt, text)
+        };
+        ask_about(&self.client, tells, &self.model, prompt, text, None)
     }
 
     fn most_output(&self, request: &Request) -> u32 {
@@ -129,10 +132,31 @@ impl Backend for Endpoint {
     }
 }
 
+/// Asks for the log-probabilities of a text behind a prompt, with those of `tops` more tokens at each place.
+fn ask_about(
+    client: &Client,
+    tells: &TellsTexts,
+    model: &str,
+    prompt: &str,
+    text: &str,
+    tops: Option<i32>,
+) -> Result<GivenText, Failure> {
+    let estimate = ((prompt.len() + text.len()) as f64 / BYTES_PER_TOKEN) as u64;
+    let answer = client.ask(COMPLETIONS, &tells.body(model, prompt, text, tops), estimate)?;
+    tells.read(&answer, prompt, text, tops)
+}
+
+/// What the replies of a server hang on beside the request.
+fn identity_of(settings: &ServerSettings) -> BTreeMap<String, String> {
+    [("backend", "openai"), ("base_url", &settings.base_url), ("asked_model", &settings.model)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}
+
 impl Endpoint {
     /// The tokens that a request takes about, for the server's limits a minute.
     fn tokens(&self, request: &Request) -> u64 {
-        (request.n_bytes() as f64 / crate::cost::BYTES_PER_TOKEN) as u64 + u64::from(self.most_output(request))
+        (request.n_bytes() as f64 / BYTES_PER_TOKEN) as u64 + u64::from(self.most_output(request))
     }
 }
 
@@ -146,6 +170,11 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// What an error says of itself.
+    pub fn reason(&self) -> String {
+        client::reason(&self.body)
+    }
+
     /// The body as JSON, of an answer that is no error.
     pub fn json(&self) -> Option<Value> {
         (self.status == 200).then(|| serde_json::from_str(&self.body).ok()).flatten()

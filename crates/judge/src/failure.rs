@@ -138,7 +138,7 @@ pub enum JudgeError {
         hint: String,
     },
     /// A server does not do what is needed of it.
-    #[error("the server at {host} cannot judge: {failure}")]
+    #[error("the server at {host} cannot be used: {failure}")]
     Server {
         /// Its name and port.
         host: String,
@@ -185,6 +185,10 @@ fn server_hint(kind: Kind) -> &'static str {
         }
         Kind::Http(404) => "check the model's name and the base address, which usually ends in /v1",
         Kind::Http(429) => "the account's quota or rate is used up; ask later, or set rpm and tpm",
+        Kind::Unsupported => {
+            "log-probabilities of a given text come from /completions with `echo` (veridiff serve, llama-cpp-python) or \
+             `prompt_logprobs` (vLLM); chat alone does not give them"
+        }
         Kind::Http(300..=399) => "the server redirects; name the address that it redirects to",
         _ => "ask the server with --probe, and see its own log",
     }

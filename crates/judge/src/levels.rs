@@ -81,7 +81,7 @@ mod tests {
 
     fn token(text: &str, alternatives: &[(&str, f64)]) -> Token {
         let alternatives = alternatives.iter().map(|(text, p)| ((*text).to_owned(), *p)).collect();
-        Token { text: text.into(), n_bytes: text.len(), log_prob: Some(-1.0), alternatives }
+        Token { text: text.into(), n_bytes: text.len(), log_prob: Some(-1.0), entropy: None, alternatives }
     }
 
     #[test]

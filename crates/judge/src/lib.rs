@@ -17,6 +17,7 @@
 //! | `backend/spec.rs` | how a backend is named: `local:MODEL`, `openai:URL#MODEL`, `scripted:FILE`, `replay:FILE`, a `.toml` |
 //! | `failure.rs` | why a reply is none, by kind; what is wrong with settings, and how to mend it |
 //! | `recorder.rs`, `store.rs` | every reply in a file before it is used; a finished study without a socket |
+//! | `batch.rs` | requests and answers as the files of providers' batches |
 //! | `cost.rs` | what replies cost, exactly, and the bound on it |
 //! | `local/` | a model on this machine: conversations, answers held to a schema, probabilities behind a forced prefix |
 //! | `endpoint/` | servers: transport, retries, limits, what a server really does, the bodies sent and read |
@@ -26,6 +27,7 @@
 //! | `judge.rs` | one sample by one strategy: attempts and repeats |
 //! | `panel.rs` | several strategies together |
 //! | `source.rs` | all of that as a source of columns |
+//! | `remote.rs` | a server's log-probabilities of the samples' own texts, as the columns of a scorer |
 //! | `finding.rs` | a judge's score and reasons beside what `check` found |
 //! | `generate.rs` | texts about changes, written by a backend, as samples |
 //! | `parallel.rs` | many samples at once |
@@ -34,6 +36,7 @@
 //! Nothing here prints, and nothing knows a command line.
 
 pub mod backend;
+pub mod batch;
 pub mod cost;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
@@ -51,5 +54,6 @@ pub mod parallel;
 pub mod parse;
 pub mod prompts;
 pub mod recorder;
+pub mod remote;
 pub mod source;
 pub mod store;

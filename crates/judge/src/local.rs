@@ -18,6 +18,7 @@
 mod chat;
 mod draw;
 mod grammar;
+mod template;
 mod vocabulary;
 
 use std::{
@@ -36,7 +37,7 @@ use veridiff_engine::{
 };
 
 use crate::{
-    backend::{Abilities, Backend, Finish, Probabilities, Reply, Request, Token, Usage},
+    backend::{Abilities, Backend, Finish, GivenText, Probabilities, Reply, Request, Token, Usage},
     failure::{Failure, JudgeError, Kind},
 };
 use chat::Chat;
@@ -86,7 +87,8 @@ impl Local {
         };
         let decoder = decoder.clone();
         let eos = files.eos(&scorer.tokenizer).map_err(veridiff_core::Error::from)?;
-        let chat = Chat::of(&scorer.tokenizer, eos).map_err(|problem| {
+        let template = template::template_of(&files);
+        let chat = Chat::of(&scorer.tokenizer, eos, template.as_deref()).map_err(|problem| {
             cannot(problem, "name a chat model that marks turns as Qwen or Llama 3 do, such as qwen2.5-coder-0.5b")
         })?;
         let vocabulary = Vocabulary::new(&scorer.tokenizer, decoder.config().vocab_size).ok_or_else(|| {
@@ -236,8 +238,8 @@ impl Backend for Local {
         let of = |key: &str| self.scorer.provenance().get(&format!("{key}@{}", self.scorer.name)).cloned();
         let known = ["weights", "dtype", "device"].map(|key| (key.to_owned(), of(key).unwrap_or_default()));
         let written = if self.quantised.is_some() { "quantised" } else { "exact" };
-        let own = [("backend", "local"), ("chat", self.chat.name()), ("written", written)];
-        known.into_iter().chain(own.map(|(key, value)| (key.to_owned(), value.to_owned()))).collect()
+        let own = [("backend", "local".to_owned()), ("chat", self.chat.name()), ("written", written.to_owned())];
+        known.into_iter().chain(own.map(|(key, value)| (key.to_owned(), value))).collect()
     }
 
     fn reported(&self) -> BTreeMap<String, String> {
@@ -276,6 +278,7 @@ impl Backend for Local {
                 text: String::from_utf8_lossy(bytes).into_owned(),
                 n_bytes: bytes.len(),
                 log_prob: Some(log_probs.of_id(id)),
+                entropy: None,
                 alternatives: wanted.iter().flatten().map(|(id, text)| (text.clone(), log_probs.of_id(*id))).collect(),
             });
             if written.is_stopped(&request.stop) {
@@ -323,26 +326,29 @@ impl Backend for Local {
         Ok(Probabilities { log_probs: of_choices, mass, usage: Some(usage) })
     }
 
-    fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
         let prompt = self.tokenizer().encode(prompt, true).map_err(|error| broken(&error))?;
         let (mut known, targets) = (prompt.get_ids().to_vec(), self.ids(text)?);
+        let n_prompt = known.len();
         // a text without anything before it: its first token has no probability
         let n_free = usize::from(known.is_empty()).min(targets.len());
         known.extend(&targets[..n_free]);
-        let mut log_probs = vec![None; n_free];
+        let mut of_tokens = vec![(None, None); n_free];
         if n_free < targets.len() {
             self.room_behind(known.len() + targets.len() - n_free - 1)?;
             let scores = Past::new(&self.decoder, &known, Keep::KeysValues)
                 .and_then(|past| scores_after(&self.decoder, &past, &targets[n_free..]))
                 .map_err(|error| broken(&error))?;
-            log_probs.extend(scores.logprob.into_iter().map(Some));
+            of_tokens.extend(scores.logprob.into_iter().map(Some).zip(scores.entropy.into_iter().map(Some)));
         }
-        let token = |(id, log_prob): (&u32, Option<f64>)| {
+        let token = |(id, (log_prob, entropy)): (&u32, (Option<f64>, Option<f64>))| {
             let bytes = self.vocabulary.bytes(*id).unwrap_or_default();
             let text = String::from_utf8_lossy(bytes).into_owned();
-            Token { text, n_bytes: bytes.len(), log_prob, alternatives: Vec::new() }
+            Token { text, n_bytes: bytes.len(), log_prob, entropy, alternatives: Vec::new() }
         };
-        Ok(targets.iter().zip(log_probs).map(token).collect())
+        let usage = Usage { input: (n_prompt + targets.len()) as u64, ..Usage::default() };
+        let tokens = targets.iter().zip(of_tokens).map(token).collect();
+        Ok(GivenText { n_prompt, tokens, least_mass: Some(1.0), marks: Vec::new(), usage: Some(usage) })
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    backend::{Abilities, Backend, Probabilities, Reply, Request, Token, Usage},
+    backend::{Abilities, Backend, GivenText, Message, Probabilities, Reply, Request, Role, Usage},
     cost::{Prices, Purse},
     failure::{Failure, JudgeError, Kind},
     store::Store,
@@ -174,10 +174,10 @@ impl Backend for Recorder {
         self.store.get_or_ask(&key, ask)
     }
 
-    fn log_probs(&self, prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
         let mut request = Request::of_user(prompt, 0);
-        request.messages.push(crate::backend::Message::new(crate::backend::Role::Assistant, text));
-        let ask = || self.asking(&request, |backend| backend.log_probs(prompt, text), |_| None);
+        request.messages.push(Message::new(Role::Assistant, text));
+        let ask = || self.asking(&request, |backend| backend.log_probs(prompt, text), |given: &GivenText| given.usage);
         self.store.get_or_ask(&self.key("log_probs", &request), ask)
     }
 

@@ -8,7 +8,10 @@ use std::{
 use serde::Deserialize;
 
 use super::scripted::Scripted;
+#[cfg(feature = "endpoint")]
+use super::{Backend, Reply};
 use crate::{
+    batch::{BatchAnswers, BatchRequests},
     cost::{Prices, Purse},
     failure::JudgeError,
     recorder::Recorder,
@@ -61,6 +64,9 @@ pub struct ServerSettings {
     pub tpm: Option<u64>,
     /// Seconds that a request may take.
     pub timeout_s: f64,
+    /// How many tokens beside its own are asked for at each place of a text that is scored, -1 for all; none where only those of the
+    /// text are wanted. Nothing else hangs on it.
+    pub top_log_probs: Option<i32>,
 }
 
 impl ServerSettings {
@@ -82,8 +88,13 @@ struct File {
     rpm: Option<u32>,
     tpm: Option<u64>,
     timeout_s: Option<f64>,
+    top_logprobs: Option<i32>,
     price: Option<Prices>,
 }
+
+/// The keys of such a file, for hints.
+const KEYS: &str = "backend = \"openai:URL#MODEL\" and, as wanted, name, api_key_env, concurrency, rpm, tpm, timeout_s, \
+                    top_logprobs, price = { input, cached_input, output, per, currency }";
 
 impl Spec {
     /// Understands a name, and reads the file if it is one.
@@ -91,10 +102,8 @@ impl Spec {
     /// # Errors
     /// [`JudgeError::Spec`]; the file cannot be read or understood.
     pub fn parse(spec: &str) -> Result<Spec, JudgeError> {
-        let (name, rest) = match spec.split_once('=') {
-            Some((name, rest)) if is_name(name) => (Some(name.to_owned()), rest),
-            _ => (None, spec),
-        };
+        let (name, rest) = split_name(spec);
+        let name = name.map(str::to_owned);
         let path = Path::new(rest);
         if !rest.contains("://") && path.extension().is_some_and(|ending| ending == "toml") && path.is_file() {
             return Spec::read(path, name);
@@ -105,14 +114,7 @@ impl Spec {
     fn read(path: &Path, name: Option<String>) -> Result<Spec, JudgeError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| JudgeError::Read { path: path.to_owned(), source })?;
-        let unusable = |problem: String| JudgeError::File {
-            path: path.to_owned(),
-            problem,
-            hint:
-                "backend = \"openai:URL#MODEL\" and, as wanted, name, api_key_env, concurrency, rpm, tpm, timeout_s, \
-                   price = { input, cached_input, output, per, currency }"
-                    .to_owned(),
-        };
+        let unusable = |problem: String| JudgeError::File { path: path.to_owned(), problem, hint: KEYS.to_owned() };
         let file: File = toml::from_str(&text).map_err(|error| unusable(error.to_string()))?;
         let name = name.or(file.name);
         if let Some(bad) = name.as_deref().filter(|name| !is_name(name)) {
@@ -129,11 +131,100 @@ impl Spec {
                 server.api_key_env = file.api_key_env.unwrap_or(server.api_key_env.clone());
                 server.concurrency = file.concurrency.unwrap_or(server.concurrency);
                 server.timeout_s = file.timeout_s.unwrap_or(server.timeout_s);
-                (server.rpm, server.tpm) = (file.rpm, file.tpm);
+                (server.rpm, server.tpm, server.top_log_probs) = (file.rpm, file.tpm, file.top_logprobs);
                 server.check().map_err(unusable)?;
             }
         }
         Ok(Spec { name, kind, price: file.price })
+    }
+
+    /// Opens a server whose requests go into a batch file: `requests` gets them, and none is answered.
+    ///
+    /// # Errors
+    /// As [`Spec::open`]; it is no server.
+    pub fn open_batch_out(&self, store: &Arc<Store>, requests: &Arc<BatchRequests>) -> Result<Recorder, JudgeError> {
+        #[cfg(feature = "endpoint")]
+        {
+            use crate::endpoint::batch::{Batch, BatchEndpoint};
+            let endpoint = BatchEndpoint::new(self.endpoint(store)?, Batch::Out(requests.clone()));
+            let purse = Purse::new(self.price.clone(), None)?;
+            Recorder::new(&self.column_name(), Box::new(endpoint), store.clone(), purse)
+        }
+        #[cfg(not(feature = "endpoint"))]
+        {
+            let _ = (store, requests);
+            Err(without_servers())
+        }
+    }
+
+    /// Opens a server that a batch has answered for it; answers go into `store` when their requests are made.
+    ///
+    /// # Errors
+    /// As [`Spec::open`]; it is no server.
+    pub fn open_batch_in(&self, store: &Arc<Store>, answers: &Arc<BatchAnswers>) -> Result<Recorder, JudgeError> {
+        #[cfg(feature = "endpoint")]
+        {
+            use crate::endpoint::batch::{Batch, BatchEndpoint};
+            let endpoint = BatchEndpoint::new(self.endpoint(store)?, Batch::In(answers.clone()));
+            let prefix = crate::recorder::prefix_of(&endpoint.identity());
+            let kept: Vec<&str> =
+                answers.ids().filter(|id| store.get::<Reply>(&format!("{prefix}{id}")).is_some()).collect();
+            kept.into_iter().for_each(|id| answers.was_kept(id));
+            let purse = Purse::new(self.price.clone(), None)?;
+            Recorder::new(&self.column_name(), Box::new(endpoint), store.clone(), purse)
+        }
+        #[cfg(not(feature = "endpoint"))]
+        {
+            let _ = (store, answers);
+            Err(without_servers())
+        }
+    }
+
+    /// The server that it names, asked what it does.
+    #[cfg(feature = "endpoint")]
+    fn endpoint(&self, store: &Arc<Store>) -> Result<crate::endpoint::Endpoint, JudgeError> {
+        match &self.kind {
+            SpecKind::OpenAi(server) => crate::endpoint::Endpoint::open(server, store),
+            _ => Err(JudgeError::settings(
+                format!("`{}` is no server, and batches are a server's", self.column_name()),
+                "name one as openai:URL#MODEL",
+            )),
+        }
+    }
+
+    /// Whether a name of a model means one behind a server, or the replies of one: what is no model on this machine.
+    pub fn is_remote(model: &str) -> bool {
+        let (_, rest) = split_name(model);
+        let says_backend = |path: &Path| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("backend"))
+        };
+        rest.starts_with("openai:")
+            || rest.starts_with("replay:")
+            || (rest.ends_with(".toml") && says_backend(Path::new(rest)))
+    }
+
+    /// Opens it for the log-probabilities of given texts alone, which a server may tell that answers no conversations. Replies go into
+    /// `store`.
+    ///
+    /// # Errors
+    /// A file cannot be used, a server cannot be reached or tells none; it is no server.
+    pub fn open_for_texts(&self, store: &Arc<Store>) -> Result<Recorder, JudgeError> {
+        let purse = Purse::new(self.price.clone(), None)?;
+        match &self.kind {
+            SpecKind::Replay(file) => Recorder::replay(self.name.as_deref(), Store::read(file)?, purse),
+            #[cfg(feature = "endpoint")]
+            SpecKind::OpenAi(server) => {
+                let endpoint = crate::endpoint::scorer::TextEndpoint::open(server, store)?;
+                Recorder::new(&self.column_name(), Box::new(endpoint), store.clone(), purse)
+            }
+            #[cfg(not(feature = "endpoint"))]
+            SpecKind::OpenAi(_) => Err(without_servers()),
+            SpecKind::Local(_) | SpecKind::Scripted(_) => Err(JudgeError::settings(
+                format!("`{}` is no server", self.column_name()),
+                "name a model on this machine without local:, and a server as openai:URL#MODEL",
+            )),
+        }
     }
 
     /// What its columns are called after.
@@ -186,12 +277,17 @@ impl Spec {
                 Recorder::new(&self.column_name(), Box::new(endpoint), store.clone(), purse)
             }
             #[cfg(not(feature = "endpoint"))]
-            SpecKind::OpenAi(_) => Err(JudgeError::settings(
-                "this build asks no servers",
-                "build with the feature `endpoint`, or judge from a file: scripted:FILE, replay:FILE",
-            )),
+            SpecKind::OpenAi(_) => Err(without_servers()),
         }
     }
+}
+
+#[cfg(not(feature = "endpoint"))]
+fn without_servers() -> JudgeError {
+    JudgeError::settings(
+        "this build asks no servers",
+        "build with the feature `endpoint`, or take replies from a file: scripted:FILE, replay:FILE",
+    )
 }
 
 impl ServerSettings {
@@ -206,6 +302,9 @@ impl ServerSettings {
             s if !(s.timeout_s > 0.0 && s.timeout_s <= 86_400.0) => {
                 Err(format!("timeout_s is {}, which is not between 0 and a day", s.timeout_s))
             }
+            s if s.top_log_probs.is_some_and(|n| n < -1 || n == 0) => {
+                Err("top_logprobs is neither a number from 1 on nor -1, which is all".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -213,6 +312,14 @@ impl ServerSettings {
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// `NAME=REST` into its parts.
+fn split_name(spec: &str) -> (Option<&str>, &str) {
+    match spec.split_once('=') {
+        Some((name, rest)) if is_name(name) => (Some(name), rest),
+        _ => (None, spec),
+    }
 }
 
 fn is_name(name: &str) -> bool {
@@ -262,6 +369,7 @@ fn server_of(address: &str) -> Result<ServerSettings, String> {
         rpm: None,
         tpm: None,
         timeout_s: 120.0,
+        top_log_probs: None,
     })
 }
 
@@ -309,6 +417,38 @@ mod tests {
             let error = format!("{:?}", Spec::parse(secret).unwrap_err());
             assert!(!error.contains("s3cret"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_server_is_no_model_on_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let server = file("server.toml", "backend = \"openai:https://host/v1#m\"\ntop_logprobs = -1\n");
+        let card = file("card.toml", "id = \"m\"\n");
+        for (model, is_remote) in [
+            ("openai:https://host/v1#m", true),
+            ("big=openai:https://host/v1#m", true),
+            ("replay:t.parquet.replies.jsonl", true),
+            (&*server, true),
+            (&*format!("big={server}"), true),
+            (&*card, false),
+            ("none.toml", false),
+            ("smollm2-135m", false),
+            ("big=org/openai", false),
+        ] {
+            assert_eq!(Spec::is_remote(model), is_remote, "{model}");
+        }
+        let SpecKind::OpenAi(settings) = Spec::parse(&server).unwrap().kind else { panic!("a server") };
+        assert_eq!(settings.top_log_probs, Some(-1));
+        for n in [0, -2] {
+            assert!(ServerSettings { top_log_probs: Some(n), ..settings.clone() }.check().is_err());
+        }
+        let error = Spec::parse("local:m").unwrap().open_for_texts(&Arc::new(Store::in_memory())).unwrap_err();
+        assert!(error.hint().unwrap().contains("local:"));
     }
 
     #[test]

@@ -138,11 +138,15 @@ impl Client {
 
 /// The failure that an error status is, with what the server says about it.
 fn of_status(answer: &Answer) -> Failure {
-    let text = String::from_utf8_lossy(&answer.body);
-    let said = serde_json::from_str::<Value>(&text).ok();
-    let said = said.as_ref().and_then(|json| json.pointer("/error/message")?.as_str()).unwrap_or(&text);
+    Failure::new(Kind::Http(answer.status), reason(&String::from_utf8_lossy(&answer.body)))
+}
+
+/// What the body of an error says of it.
+pub(super) fn reason(body: &str) -> String {
+    let said = serde_json::from_str::<Value>(body).ok();
+    let said = said.as_ref().and_then(|json| json.pointer("/error/message")?.as_str()).unwrap_or(body);
     let said: String = said.chars().take(TOLD).collect();
-    Failure::new(Kind::Http(answer.status), if said.trim().is_empty() { "no reason given".into() } else { said })
+    if said.trim().is_empty() { "no reason given".to_owned() } else { said }
 }
 
 /// The tokens that an answer says it took.

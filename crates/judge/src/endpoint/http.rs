@@ -15,6 +15,9 @@ use crate::{
 /// Bytes of an answer at most.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The same where the probabilities of many tokens are asked for at each place of a text.
+const MOST_BYTES_OF_TOPS: u64 = 64 * 1024 * 1024;
+
 /// Until a connection stands.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -55,6 +58,7 @@ pub struct Http {
     agent: Agent,
     base_url: String,
     key: Key,
+    most_bytes: u64,
 }
 
 impl Http {
@@ -74,7 +78,8 @@ impl Http {
         let host = host_of(&settings.base_url);
         let config = if is_loopback(host) { config.proxy(None) } else { config };
         let key = env::var(&settings.api_key_env).ok().filter(|key| !key.is_empty());
-        Http { agent: config.build().new_agent(), base_url: settings.base_url.clone(), key: Key(key) }
+        let most_bytes = if settings.top_log_probs.is_some() { MOST_BYTES_OF_TOPS } else { MOST_BYTES };
+        Http { agent: config.build().new_agent(), base_url: settings.base_url.clone(), key: Key(key), most_bytes }
     }
 
     /// Name and port.
@@ -112,7 +117,7 @@ impl Transport for Http {
         let header = |name: &str| answer.headers().get(name).and_then(|text| text.to_str().ok()).map(str::to_owned);
         let (retry_after_ms, retry_after) = (header("retry-after-ms"), header("retry-after"));
         let status = answer.status().as_u16();
-        let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
+        let body = answer.body_mut().with_config().limit(self.most_bytes).read_to_vec();
         let body = body.map_err(|error| self.failure(&error))?;
         // an error page may quote the request's headers
         let body = match &self.key.0 {

@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{CHAT, COMPLETIONS, Exchange, wire};
+use super::{
+    CHAT, COMPLETIONS, Exchange,
+    text::{self, TellsTexts},
+    wire,
+};
 use crate::{
     backend::{Finish, Reply},
     failure::{Failure, Kind},
@@ -38,8 +42,8 @@ pub struct Found {
     pub reasons: bool,
     /// Whether the same request was answered the same twice, log-probabilities included.
     pub is_repeatable: Option<bool>,
-    /// Whether it gives the log-probabilities of a text that it is given.
-    pub echoes: bool,
+    /// How it tells the log-probabilities of a text that it is given, if it does.
+    pub texts: Option<TellsTexts>,
     /// The model as the server calls it.
     pub model: Option<String>,
     /// The server's mark for its configuration.
@@ -92,7 +96,7 @@ pub fn probe(model: &str, ask: &mut Ask<'_>) -> Result<Found, Failure> {
         schemas: Schemas::None,
         reasons: false,
         is_repeatable: None,
-        echoes: false,
+        texts: None,
         model: None,
         fingerprint: None,
     };
@@ -120,8 +124,7 @@ pub fn probe(model: &str, ask: &mut Ask<'_>) -> Result<Found, Failure> {
     let (one, two) = (ask("same-1", CHAT, &again(&found))?, ask("same-2", CHAT, &again(&found))?);
     found.is_repeatable = answered(&one).zip(answered(&two)).map(|(one, two)| one == two);
     // a server without that path may answer anything
-    found.echoes = ask("echo", COMPLETIONS, &wire::echo_body(model, "one two three"))
-        .is_ok_and(|answer| answer.status == 200 && wire::echoed(answer.body.as_bytes(), "", "one two three").is_ok());
+    found.texts = text::probe(model, None, &mut |step, body| ask(step, COMPLETIONS, body)).ok();
     Ok(found)
 }
 

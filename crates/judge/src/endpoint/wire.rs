@@ -4,10 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::probe::{Found, Schemas};
-use crate::{
-    backend::{Finish, Reply, Request, Token, Usage},
-    failure::{Failure, Kind},
-};
+use crate::backend::{Finish, Reply, Request, Token, Usage};
 
 /// The body of a request, as this server takes it.
 pub fn body(request: &Request, model: &str, found: &Found) -> Value {
@@ -40,11 +37,6 @@ pub fn body(request: &Request, model: &str, found: &Found) -> Value {
 /// The part of a body that holds the answer to a schema.
 pub fn strict(schema: &Value) -> Value {
     json!({ "type": "json_schema", "json_schema": { "name": "verdict", "strict": true, "schema": schema } })
-}
-
-/// The body that asks for the log-probabilities of a text itself. One token more is asked for, since some servers refuse none.
-pub fn echo_body(model: &str, text: &str) -> Value {
-    json!({ "model": model, "prompt": text, "max_tokens": 1, "temperature": 0.0, "echo": true, "logprobs": 1 })
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,8 +86,9 @@ struct TokenBody {
     top_logprobs: Vec<TokenBody>,
 }
 
+/// What an answer says that it took.
 #[derive(Debug, Deserialize)]
-struct UsageBody {
+pub(super) struct UsageBody {
     prompt_tokens: u64,
     completion_tokens: u64,
     prompt_tokens_details: Option<InputDetails>,
@@ -142,7 +135,7 @@ impl TokenBody {
                 alternatives.push((text, log_prob));
             }
         }
-        Some(Token { text, n_bytes, log_prob: Some(log_prob), alternatives })
+        Some(Token { text, n_bytes, log_prob: Some(log_prob), entropy: None, alternatives })
     }
 }
 
@@ -186,51 +179,6 @@ pub fn reply(body: &[u8], wanted: &[String]) -> Reply {
         tokens: tokens.and_then(|tokens| tokens.into_iter().map(|token| token.token(wanted)).collect()),
         usage,
     }
-}
-
-#[derive(Debug, Deserialize)]
-struct EchoBody {
-    choices: Vec<EchoChoice>,
-}
-
-#[derive(Debug, Deserialize)]
-struct EchoChoice {
-    logprobs: Option<EchoLogProbs>,
-}
-
-#[derive(Debug, Deserialize)]
-struct EchoLogProbs {
-    tokens: Vec<String>,
-    token_logprobs: Vec<Option<f64>>,
-}
-
-/// The tokens of `text` behind `prompt`, of an answer that echoes both.
-///
-/// # Errors
-/// [`Kind::NoLogprobs`] if the answer does not echo them, or if a token lies across the border: its probability would be of both.
-pub fn echoed(body: &[u8], prompt: &str, text: &str) -> Result<Vec<Token>, Failure> {
-    let none = |why: &str| Failure::new(Kind::NoLogprobs, why);
-    let body: EchoBody = serde_json::from_slice(body).map_err(|_| none("the answer is none of the protocol"))?;
-    let echo = body.choices.into_iter().next().and_then(|choice| choice.logprobs);
-    let echo = echo.ok_or_else(|| none("the answer has no log-probabilities"))?;
-    let (mut tokens, mut start, end) = (Vec::new(), 0, prompt.len() + text.len());
-    let both = [prompt, text].concat();
-    for (token, log_prob) in echo.tokens.into_iter().zip(echo.token_logprobs) {
-        if start >= end {
-            break;
-        }
-        let stop = start + token.len();
-        if both.get(start..stop) != Some(&token) {
-            return Err(none("the echoed tokens are not those of the text"));
-        }
-        match (start < prompt.len(), stop > prompt.len()) {
-            (true, true) => return Err(none("a token lies across the end of the prompt")),
-            (true, false) => {}
-            (false, _) => tokens.push(Token { n_bytes: token.len(), text: token, log_prob, alternatives: Vec::new() }),
-        }
-        start = stop;
-    }
-    if start == end { Ok(tokens) } else { Err(none("the echo ends before the text")) }
 }
 
 #[cfg(test)]
@@ -278,22 +226,5 @@ mod tests {
             assert_eq!((reply.finish, &*reply.content), (Finish::NoAnswer, ""), "{body}");
         }
         assert_eq!(reply(b"\"\xff\"", &[]).finish, Finish::NoAnswer);
-    }
-
-    #[test]
-    fn echoed_tokens_are_those_behind_the_prompt() {
-        let body = |tokens: &[&str]| {
-            let n = tokens.len();
-            let log_probs: Vec<Option<f64>> = (0..n).map(|i| (i > 0).then_some(-(i as f64))).collect();
-            json!({ "choices": [{ "logprobs": { "tokens": tokens, "token_logprobs": log_probs } }] }).to_string()
-        };
-        let tokens = echoed(body(&["a", "b ", "c", " d", "extra"]).as_bytes(), "ab ", "c d").unwrap();
-        assert_eq!(tokens.iter().map(|token| token.log_prob).collect::<Vec<_>>(), [Some(-2.0), Some(-3.0)]);
-        for (tokens, why) in
-            [(&["ab c", " d"][..], "across"), (&["a", "b "], "ends before"), (&["a", "x"], "not those")]
-        {
-            let failure = echoed(body(tokens).as_bytes(), "ab ", "c d").unwrap_err();
-            assert!(failure.kind == Kind::NoLogprobs && failure.message.contains(why), "{failure}");
-        }
     }
 }

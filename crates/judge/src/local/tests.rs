@@ -173,7 +173,7 @@ fn a_given_text_has_the_log_probabilities_of_the_reference() {
     let mut n = 0;
     for case in expected["cases"].as_array().unwrap() {
         let (Some(prompt), Some(text)) = (case["prompt"].as_str(), case["target"].as_str()) else { continue };
-        let tokens = local.log_probs(prompt, text).unwrap();
+        let tokens = local.log_probs(prompt, text).unwrap().tokens;
         let want: Vec<f64> = case["step"]["logprob"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
         assert_eq!(tokens.len(), want.len());
         for (token, want) in tokens.iter().zip(want) {
@@ -183,7 +183,7 @@ fn a_given_text_has_the_log_probabilities_of_the_reference() {
         n += 1;
     }
     assert!(n > 0);
-    let free = local.log_probs("", "the width").unwrap();
+    let free = local.log_probs("", "the width").unwrap().tokens;
     assert_eq!(free[0].log_prob, None);
     assert!(free[1..].iter().all(|token| token.log_prob.is_some()));
 }
