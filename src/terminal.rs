@@ -157,6 +157,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
             veridiff_git::GitError,
             veridiff_judge::evaluation::EvaluationError,
             veridiff_judge::failure::JudgeError,
+            veridiff_platforms::HostError,
             veridiff_report::pages::ReportError,
             veridiff_sandbox::error::SandboxError,
             veridiff_suites::SuiteError,

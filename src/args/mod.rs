@@ -7,7 +7,7 @@ pub mod change;
 pub mod device;
 pub mod execution;
 pub mod overwriting;
-pub mod pull_request;
+pub mod platform;
 pub mod references;
 pub mod repository;
 pub mod resamples;

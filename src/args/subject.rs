@@ -8,18 +8,19 @@ use std::{
 use anyhow::bail;
 use veridiff_core::gate::SharedTree;
 use veridiff_git::{Commit, Repository};
+use veridiff_platforms::{github::PullRequest, gitlab::MergeRequest};
 use veridiff_text::{
     chain::one_line,
     message::{Made, made},
     sample::{
         Sample, Task,
-        platforms::{PlatformError, github_comments, gitlab_discussions, is_of_platform},
+        platforms::{Exported, PlatformError, github_comments, gitlab_discussions, is_of_platform},
     },
 };
 
 use super::{
     change::{change_and_text_in, change_in, is_stdin, read, samples_of, task_called, without_comments},
-    pull_request::{PullRequest, Read},
+    platform,
     repository::RepositoryArgs,
 };
 use crate::terminal::{UsageError, note};
@@ -38,7 +39,7 @@ pub const UNNAMED: &str = "stdin";
 pub struct SubjectArgs {
     /// Commits, as git names them: HEAD, or HEAD~3.. for all of a range; a file of samples (.jsonl) or of comments (as GitHub's API
     /// gives them); a diff, with --message or --text
-    #[arg(value_name = "REV|FILE", conflicts_with_all = ["diff", "commit", "input", "github_comments", "gitlab_discussions", "pr"])]
+    #[arg(value_name = "REV|FILE", conflicts_with_all = ["diff", "commit", "input", "github_comments", "gitlab_discussions", "pr", "mr"])]
     what: Vec<String>,
     /// The change: a file with a unified diff or one hunk; `-` reads stdin [default, with a text and no REV: stdin]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "commit"], help_heading = INPUT)]
@@ -71,6 +72,11 @@ pub struct SubjectArgs {
     #[arg(long, value_name = "OWNER/REPO#N", help_heading = INPUT, hide_short_help = true,
           conflicts_with_all = ["input", "commit", "text", "message", "diff", "github_comments", "gitlab_discussions"])]
     pr: Option<PullRequest>,
+    /// A merge request, of which GitLab is asked once for its discussions; GITLAB_TOKEN has a token, GITLAB_API_URL or CI_API_V4_URL a
+    /// server of one's own
+    #[arg(long, value_name = "GROUP/PROJECT!N", help_heading = INPUT, hide_short_help = true,
+          conflicts_with_all = ["input", "commit", "text", "message", "diff", "github_comments", "gitlab_discussions", "pr"])]
+    mr: Option<MergeRequest>,
     #[command(flatten)]
     repository: RepositoryArgs,
     /// What the text was written as [default: commit about a REV; the sample's own for samples; else review]
@@ -159,13 +165,7 @@ impl SubjectArgs {
             _ if self.github_comments.is_some() || self.gitlab_discussions.is_some() => {
                 Subject::of(self.exported()?, self.repository.tree(None)?)
             }
-            _ if self.pr.is_some() && purpose.is_offline => {
-                return Err(UsageError::error(
-                    "--pr asks GitHub, and --offline opens no socket",
-                    "leave one out; `gh api repos/OWNER/REPO/pulls/N/comments --paginate` prints what --github-comments takes",
-                ));
-            }
-            _ if self.pr.is_some() => self.of_pull_request()?,
+            _ if self.pr.is_some() || self.mr.is_some() => self.of_platform(purpose)?,
             _ if self.text.is_some() || self.message.is_some() => self.of_text(purpose)?,
             _ => self.of_what(purpose)?,
         };
@@ -330,10 +330,25 @@ impl SubjectArgs {
         Ok(Subject { unreadable, ..Subject::of(samples, self.repository.tree(None)?) })
     }
 
-    /// The comments of a pull request.
-    fn of_pull_request(&self) -> anyhow::Result<Subject> {
-        let Some(pull) = &self.pr else { return Ok(Subject::default()) };
-        let Read { samples, tree } = pull.read()?;
+    /// The comments of a pull request or a merge request.
+    fn of_platform(&self, purpose: Purpose<'_>) -> anyhow::Result<Subject> {
+        let (samples, tree) = match (&self.pr, &self.mr) {
+            (Some(_), _) if purpose.is_offline => {
+                return Err(UsageError::error(
+                    "--pr asks GitHub, and --offline opens no socket",
+                    "leave one out; `gh api repos/OWNER/REPO/pulls/N/comments --paginate` prints what --github-comments takes",
+                ));
+            }
+            (_, Some(_)) if purpose.is_offline => {
+                return Err(UsageError::error(
+                    "--mr asks GitLab, and --offline opens no socket",
+                    "leave one out; `glab api projects/ID/merge_requests/N/discussions` prints what --gitlab-discussions takes",
+                ));
+            }
+            (Some(pull), _) => platform::pull_request(pull)?,
+            (_, Some(merge)) => platform::merge_request(merge)?,
+            (None, None) => return Ok(Subject::default()),
+        };
         // a tree that is here is more than the names of a diff
         Ok(Subject::of(samples, self.repository.tree(None)?.or(tree)))
     }
@@ -342,7 +357,7 @@ impl SubjectArgs {
     fn exported(&self) -> anyhow::Result<Vec<Sample>> {
         match (&self.github_comments, &self.gitlab_discussions, &self.diff) {
             (Some(file), ..) => comments(file),
-            (_, Some(file), Some(diff)) => of_platform(gitlab_discussions(&read(file)?, &read(diff)?)),
+            (_, Some(file), Some(diff)) => exported(gitlab_discussions(&read(file)?, &read(diff)?)),
             _ => bail!("--gitlab-discussions needs --diff with the merge request's diff"),
         }
     }
@@ -445,9 +460,9 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
 }
 
 fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
-    let exported = github_comments(&read(file)?);
+    let found = github_comments(&read(file)?);
     // a gate that is given another list would be green for ever
-    if let Ok(found) = &exported
+    if let Ok(found) = &found
         && found.samples.is_empty()
         && found.n_left_out > 0
     {
@@ -456,7 +471,7 @@ fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
             "those on lines are at `repos/OWNER/REPO/pulls/N/comments`; `issues/N/comments` are the conversation's",
         ));
     }
-    let comments = of_platform(exported)?;
+    let comments = exported(found)?;
     if comments.is_empty() {
         note(&format!("note: `{}` holds no comment on a line of a diff, so there is nothing to check", file.display()));
     }
@@ -464,15 +479,11 @@ fn comments(file: &Path) -> anyhow::Result<Vec<Sample>> {
 }
 
 /// Comments with what was left out told.
-pub fn of_platform(
-    exported: Result<veridiff_text::sample::platforms::Exported, PlatformError>,
-) -> anyhow::Result<Vec<Sample>> {
+fn exported(exported: Result<Exported, PlatformError>) -> anyhow::Result<Vec<Sample>> {
     let exported = exported.map_err(|error| {
         let hint = error.hint();
         UsageError::error(one_line(&error), hint)
     })?;
-    if exported.n_left_out > 0 {
-        note(&format!("note: {} comments on no line of the diff were left out", exported.n_left_out));
-    }
+    platform::left_out(exported.n_left_out);
     Ok(exported.samples)
 }

@@ -26,7 +26,7 @@ use veridiff_core::{
     settings::Settings,
     verdict::Verdict,
 };
-use veridiff_report::findings::{github, html_page, page, rdjson_lines, sarif, summary};
+use veridiff_report::findings::{codequality, github, html_page, page, rdjson_lines, sarif, summary};
 use veridiff_table::files;
 use veridiff_text::sample::{Sample, Task};
 
@@ -43,6 +43,8 @@ enum Format {
     Rdjsonl,
     /// Annotations of GitHub Actions.
     Github,
+    /// GitLab's report of code quality.
+    Codequality,
 }
 
 /// What `check` is like in use.
@@ -56,6 +58,7 @@ Examples:
   veridiff check comments.jsonl --format sarif > veridiff.sarif
   veridiff check reviews.jsonl --execution verified.jsonl --execution-rule veto
   veridiff check --pr octocat/hello-world#1347         # the review comments of a pull request
+  veridiff check --mr 'gitlab-org/cli!1347'            # the discussions of a merge request
   veridiff check --hook commit-msg \"$1\"                # as .git/hooks/commit-msg
 
 Exit status: 0 nothing to object to, 1 some text failed, 2 nothing ran, 3 some samples could not be checked.";
@@ -197,7 +200,7 @@ impl Output {
                 Format::Rdjsonl => rdjson_lines(finding).iter().try_for_each(|line| print(&format!("{line}\n")))?,
                 Format::Github => print(&github(finding))?,
                 // one document of all
-                Format::Sarif => {}
+                Format::Sarif | Format::Codequality => {}
             }
             self.n_written += 1;
         }
@@ -209,6 +212,9 @@ impl Output {
         let findings: Vec<Finding> = self.findings.into_iter().flatten().collect();
         if self.format == Format::Sarif {
             print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?;
+        }
+        if self.format == Format::Codequality {
+            print(&format!("{}\n", serde_json::to_string_pretty(&codequality(&findings))?))?;
         }
         if self.format == Format::Text && findings.len() > 1 {
             print(&format!("{}\n", summary(&findings)))?;

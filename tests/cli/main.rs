@@ -13,7 +13,7 @@ mod merge;
 #[cfg(target_os = "linux")]
 mod packs;
 #[cfg(feature = "platforms")]
-mod pull_request;
+mod platforms;
 mod references;
 mod report;
 mod repository;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod card;
+mod codequality;
 mod executed;
 mod github;
 mod judged;
@@ -17,6 +18,7 @@ pub(crate) use message::against;
 pub(crate) use page::{fact_lines, look};
 
 pub use batch::html_page;
+pub use codequality::codequality;
 pub use github::github;
 pub use judged::judge_lines;
 pub use page::{page, summary};

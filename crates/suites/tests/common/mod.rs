@@ -64,7 +64,7 @@ fn first_token(content: &str) -> Option<Vec<Token>> {
         .map(|part| Some((part.split_once('=')?.0.to_owned(), part.split_once('=')?.1.parse::<f64>().ok()?.ln())))
         .collect::<Option<_>>()?;
     let (text, log_prob) = alternatives.first()?.clone();
-    Some(vec![Token { n_bytes: text.len(), text, log_prob: Some(log_prob), alternatives }])
+    Some(vec![Token { n_bytes: text.len(), text, log_prob: Some(log_prob), entropy: None, alternatives }])
 }
 
 /// A recorder whose replies are in a file, or in memory.

@@ -123,6 +123,9 @@ pub fn gitlab_discussions(json: &str, diff: &str) -> Result<Exported, PlatformEr
             sample.extra.insert("path".into(), path.into());
             let line = at("new_line").or_else(|| at("old_line")).and_then(Value::as_u64);
             sample.extra.extend(line.map(|line| ("line".to_owned(), Value::from(line))));
+            if let Some(name) = note.pointer("/author/username").and_then(Value::as_str) {
+                sample.extra.insert("author".into(), name.into());
+            }
             exported.samples.push(sample);
         }
     }
@@ -211,12 +214,12 @@ mod tests {
     #[test]
     fn gitlab_notes_get_the_hunks_of_their_file() {
         let diff = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\ndiff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n@@ -5 +5 @@\n-p\n+q\n";
-        let note =
-            json!({ "id": 7, "body": "q is new", "system": false, "position": { "new_path": "b.py", "new_line": 5 } });
+        let note = json!({ "id": 7, "body": "q is new", "system": false, "author": { "username": "bot" }, "position": { "new_path": "b.py", "new_line": 5 } });
         let system = json!({ "id": 8, "body": "changed the title", "system": true });
         let json = json!([{ "id": "d", "notes": [note, system] }]).to_string();
         let exported = gitlab_discussions(&json, diff).unwrap();
         assert_eq!((exported.samples.len(), exported.n_left_out), (1, 1));
+        assert_eq!(exported.samples[0].extra["author"], json!("bot"));
         assert!(exported.samples[0].diff.contains("+q") && !exported.samples[0].diff.contains("+y"));
         assert!(gitlab_discussions(&json, "hello").is_err());
     }

@@ -1,0 +1,176 @@
+//! The one HTTP client of all code hosts: where one is, who asks, and pages.
+
+use std::{env, fmt, time::Duration};
+
+use ureq::{
+    Agent, Error,
+    config::RedirectAuthHeaders,
+    tls::{RootCerts, TlsConfig},
+};
+
+use crate::{
+    answer::Answer,
+    error::{HostError, host_of},
+    site::{Sent, Site},
+};
+
+/// Bytes of one answer at most.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Pages of a list at most, of 100 entries each.
+const MOST_PAGES: usize = 100;
+
+const CONNECT: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A token and how it is sent.
+#[derive(Clone)]
+pub struct Token {
+    secret: String,
+    sent: Sent,
+}
+
+impl Token {
+    fn header(&self) -> (&'static str, String) {
+        match self.sent {
+            Sent::Bearer => ("authorization", format!("Bearer {}", self.secret)),
+            Sent::Job => ("job-token", self.secret.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("sent", &self.sent).finish_non_exhaustive()
+    }
+}
+
+/// A code host: its own service, or a server of one's own.
+#[derive(Debug)]
+pub struct Host {
+    site: &'static Site,
+    agent: Agent,
+    base: String,
+    token: Option<Token>,
+}
+
+impl Host {
+    /// The one that the environment names, by its token there.
+    ///
+    /// # Errors
+    /// [`HostError::Address`].
+    pub fn of_environment(site: &'static Site) -> Result<Host, HostError> {
+        let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let base = site.base_variables.iter().find_map(|name| set(name));
+        let mut tokens = site.token_variables.iter();
+        let token = tokens.find_map(|(name, sent)| Some(Token { secret: set(name)?, sent: *sent }));
+        Host::at(site, base.as_deref().unwrap_or(site.base), token)
+    }
+
+    /// The one at this address: HTTPS, or this machine.
+    ///
+    /// # Errors
+    /// [`HostError::Address`].
+    pub fn at(site: &'static Site, base: &str, token: Option<Token>) -> Result<Host, HostError> {
+        let base = base.trim_end_matches('/').to_owned();
+        let (scheme, host) = (base.split_once("://").unwrap_or_default().0, host_of(&base));
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+        if host.is_empty() || host.contains('@') || !(scheme == "https" || scheme == "http" && is_here) {
+            return Err(HostError::Address { site });
+        }
+        let config = Agent::config_builder()
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
+            .user_agent(concat!("veridiff/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            // a repository that was renamed is elsewhere on the same host; nobody else is shown the token
+            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+            .timeout_connect(Some(CONNECT))
+            .timeout_global(Some(PATIENCE));
+        let config = if is_here { config.proxy(None) } else { config };
+        Ok(Host { site, agent: config.build().new_agent(), base, token })
+    }
+
+    /// Asks for a path, in a form, whatever the status of the answer.
+    ///
+    /// # Errors
+    /// [`HostError::Silent`], [`HostError::BrokeOff`], [`HostError::TooLarge`], [`HostError::Unlike`].
+    pub fn get(&self, path: &str, form: &str) -> Result<Answer, HostError> {
+        self.ask(&format!("{}{path}", self.base), form)
+    }
+
+    /// All pages of a list, one array after the other.
+    ///
+    /// # Errors
+    /// As [`Host::get`], those of [`Answer::checked`], and [`HostError::OtherServer`].
+    pub fn pages(&self, path: &str) -> Result<String, HostError> {
+        let (mut pages, mut next) = (String::new(), Some(format!("{}{path}", self.base)));
+        for _ in 0..MOST_PAGES {
+            let Some(address) = next else { return Ok(pages) };
+            let answer = self.ask(&address, JSON)?.checked()?;
+            next = answer.next(&self.base)?;
+            pages += &answer.body;
+            pages.push('\n');
+        }
+        if next.is_some() {
+            tracing::warn!("only the first {} entries of a list were read", 100 * MOST_PAGES);
+        }
+        Ok(pages)
+    }
+
+    fn ask(&self, address: &str, form: &str) -> Result<Answer, HostError> {
+        let site = self.site;
+        let mut request = self.agent.get(address).header("accept", form);
+        for (name, value) in site.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some((name, value)) = self.token.as_ref().map(Token::header) {
+            request = request.header(name, value);
+        }
+        // an error of a header may show it
+        let answer =
+            request.call().map_err(|error| HostError::Silent { site, told: self.without_token(&error.to_string()) });
+        let (head, mut body) = answer?.into_parts();
+        let bytes = body.with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| match error {
+            Error::BodyExceedsLimit(_) => HostError::TooLarge { site, most: MOST_BYTES },
+            error => HostError::BrokeOff { site, told: self.without_token(&error.to_string()) },
+        })?;
+        let body = String::from_utf8(bytes).map_err(|_| HostError::Unlike { site, found: "not UTF-8".to_owned() })?;
+        Ok(Answer { site, has_token: self.token.is_some(), status: head.status, headers: head.headers, body })
+    }
+
+    fn without_token(&self, text: &str) -> String {
+        self.token.as_ref().map_or_else(|| text.to_owned(), |token| text.replace(token.secret.as_str(), "[token]"))
+    }
+}
+
+/// The form of what both hosts list.
+pub(crate) const JSON: &str = "application/json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::{GITHUB, GITLAB};
+
+    #[test]
+    fn a_token_is_sent_over_tls_or_to_this_machine() {
+        for base in ["https://host/api/v3", "https://host/api/v3/", "http://localhost:80", "http://127.0.0.1:9/x"] {
+            assert!(Host::at(GITHUB, base, None).is_ok(), "{base}");
+        }
+        for base in
+            ["", "host", "http://host", "ftp://host", "https://", "https://me@host", "http://localhost.evil.example"]
+        {
+            let error = Host::at(GITLAB, base, None).unwrap_err();
+            assert!(error.to_string().contains("GITLAB_API_URL") && error.hint().is_some(), "{base}");
+        }
+    }
+
+    #[test]
+    fn no_token_is_shown() {
+        let host =
+            Host::at(GITHUB, "http://127.0.0.1:9", Some(Token { secret: "two\nlines".to_owned(), sent: Sent::Bearer }))
+                .unwrap();
+        let error = host.get("/x", JSON).unwrap_err();
+        assert!(!format!("{error} {error:?} {host:?}").contains("two"), "{error:?}");
+    }
+}
