@@ -96,6 +96,23 @@ pub enum HostError {
 }
 
 impl HostError {
+    /// Whether the same may be answered at another time.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            HostError::Silent { .. } | HostError::BrokeOff { .. } | HostError::Rate { .. } => true,
+            HostError::Status { status, .. } => *status >= 500 || *status == 408,
+            _ => false,
+        }
+    }
+
+    /// How long to wait before anything else is asked, where the host says it.
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            HostError::Rate { wait, .. } => *wait,
+            _ => None,
+        }
+    }
+
     /// How to go on.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -45,13 +45,13 @@ impl fmt::Display for PullRequest {
 }
 
 /// Whether a repository is called so: it goes into addresses as it is.
-fn is_repository(name: &str) -> bool {
+pub fn is_repository(name: &str) -> bool {
     name.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
 }
 
 impl PullRequest {
     /// Where the API has it.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/repos/{}/pulls/{}", self.repository, self.number)
     }
 }
@@ -70,12 +70,18 @@ impl PullRequest {
     }
 
     /// Its review comments, as GitHub gives them: one array after the other.
-    fn comments(&self, host: &Host) -> Result<String, HostError> {
+    ///
+    /// # Errors
+    /// Those of [`Host::pages`].
+    pub fn comments(&self, host: &Host) -> Result<String, HostError> {
         host.pages(&format!("{}/comments?per_page=100", self.path()))
     }
 
     /// Its whole diff; none of one that GitHub finds too large.
-    fn whole(&self, host: &Host) -> Result<Option<WholeDiff>, HostError> {
+    ///
+    /// # Errors
+    /// Those of [`Host::get`], and of its status.
+    pub fn whole(&self, host: &Host) -> Result<Option<WholeDiff>, HostError> {
         const NOT_ACCEPTABLE: u16 = 406;
         let answer = host.get(&self.path(), "application/vnd.github.diff")?;
         if answer.status() == NOT_ACCEPTABLE {
@@ -84,6 +90,14 @@ impl PullRequest {
         }
         let diff = answer.checked()?.body;
         Ok(input::read(&diff).ok().map(|change| WholeDiff::new(change.diff)))
+    }
+
+    /// What GitHub says of it.
+    ///
+    /// # Errors
+    /// Those of [`crate::Answer::json`].
+    pub fn said(&self, host: &Host) -> Result<serde_json::Value, HostError> {
+        host.get(&self.path(), GITHUB.json)?.json()
     }
 }
 

@@ -50,7 +50,7 @@ impl fmt::Display for MergeRequest {
 }
 
 /// Whether a project is called so, with its groups.
-fn is_project(name: &str) -> bool {
+pub fn is_project(name: &str) -> bool {
     name.contains('/') && name.split('/').all(is_name)
 }
 
@@ -61,13 +61,13 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Where the API has a project.
-fn project_path(project: &str) -> String {
+pub fn project_path(project: &str) -> String {
     format!("/projects/{}", utf8_percent_encode(project, NON_ALPHANUMERIC))
 }
 
 impl MergeRequest {
     /// Where the API has it.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("{}/merge_requests/{}", project_path(&self.project), self.number)
     }
 }
@@ -90,15 +90,43 @@ impl MergeRequest {
     }
 
     /// Its discussions, as GitLab gives them: one array after the other.
-    fn discussions(&self, host: &Host) -> Result<String, HostError> {
+    ///
+    /// # Errors
+    /// Those of [`Host::pages`].
+    pub fn discussions(&self, host: &Host) -> Result<String, HostError> {
         host.pages(&format!("{}/discussions?per_page=100", self.path()))
     }
 
     /// Its whole diff, put together of its files'; none where GitLab shows no line of it.
-    fn whole(&self, host: &Host) -> Result<Option<WholeDiff>, HostError> {
+    ///
+    /// # Errors
+    /// Those of [`Host::pages`], and [`HostError::Unlike`].
+    pub fn whole(&self, host: &Host) -> Result<Option<WholeDiff>, HostError> {
         let pages = host.pages(&format!("{}/diffs?per_page=100", self.path()))?;
         put_together(&pages, &self.to_string())
     }
+
+    /// What GitLab says of it.
+    ///
+    /// # Errors
+    /// Those of [`crate::Answer::json`].
+    pub fn said(&self, host: &Host) -> Result<Value, HostError> {
+        host.get(&self.path(), GITLAB.json)?.json()
+    }
+}
+
+/// The diff of a commit, put together of its files'; none where GitLab shows no line of it.
+///
+/// # Errors
+/// Those of [`Host::pages`], and [`HostError::Unlike`].
+#[cfg(feature = "http")]
+pub fn commit_diff(host: &Host, project: &str, sha: &str) -> Result<Option<WholeDiff>, HostError> {
+    let path = format!(
+        "{}/repository/commits/{}/diff?per_page=100",
+        project_path(project),
+        utf8_percent_encode(sha, NON_ALPHANUMERIC)
+    );
+    put_together(&host.pages(&path)?, sha)
 }
 
 /// The diff of files that are listed one by one.

@@ -2,9 +2,11 @@
 
 use std::{env, fmt, time::Duration};
 
+use serde_json::Value;
 use ureq::{
     Agent, Error,
     config::RedirectAuthHeaders,
+    http::{Method, Request},
     tls::{RootCerts, TlsConfig},
 };
 
@@ -31,6 +33,11 @@ pub struct Token {
 }
 
 impl Token {
+    /// One that is sent as `Authorization: Bearer`, which GitHub and GitLab both take.
+    pub fn bearer(secret: String) -> Token {
+        Token { secret, sent: Sent::Bearer }
+    }
+
     fn header(&self) -> (&'static str, String) {
         match self.sent {
             Sent::Bearer => ("authorization", format!("Bearer {}", self.secret)),
@@ -46,7 +53,7 @@ impl fmt::Debug for Token {
 }
 
 /// A code host: its own service, or a server of one's own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Host {
     site: &'static Site,
     agent: Agent,
@@ -91,12 +98,44 @@ impl Host {
         Ok(Host { site, agent: config.build().new_agent(), base, token })
     }
 
+    /// The same host, asked by another token.
+    #[must_use]
+    pub fn with_token(&self, token: Token) -> Host {
+        Host { token: Some(token), ..self.clone() }
+    }
+
+    /// What kind of host it is.
+    pub fn site(&self) -> &'static Site {
+        self.site
+    }
+
+    /// Where it answers.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Asks for a path, in a form, whatever the status of the answer.
     ///
     /// # Errors
     /// [`HostError::Silent`], [`HostError::BrokeOff`], [`HostError::TooLarge`], [`HostError::Unlike`].
     pub fn get(&self, path: &str, form: &str) -> Result<Answer, HostError> {
-        self.ask(&format!("{}{path}", self.base), form)
+        self.ask(Method::GET, &format!("{}{path}", self.base), form, None)
+    }
+
+    /// Sends JSON to a path, whatever the status of the answer.
+    ///
+    /// # Errors
+    /// As [`Host::get`].
+    pub fn send(&self, method: Method, path: &str, body: &Value) -> Result<Answer, HostError> {
+        self.ask(method, &format!("{}{path}", self.base), self.site.json, Some(body))
+    }
+
+    /// As [`Host::send`], to a whole address of the same server.
+    ///
+    /// # Errors
+    /// As [`Host::get`].
+    pub fn send_to(&self, method: Method, address: &str, body: &Value) -> Result<Answer, HostError> {
+        self.ask(method, address, self.site.json, Some(body))
     }
 
     /// All pages of a list, one array after the other.
@@ -107,7 +146,7 @@ impl Host {
         let (mut pages, mut next) = (String::new(), Some(format!("{}{path}", self.base)));
         for _ in 0..MOST_PAGES {
             let Some(address) = next else { return Ok(pages) };
-            let answer = self.ask(&address, JSON)?.checked()?;
+            let answer = self.ask(Method::GET, &address, self.site.json, None)?.checked()?;
             next = answer.next(&self.base)?;
             pages += &answer.body;
             pages.push('\n');
@@ -118,9 +157,9 @@ impl Host {
         Ok(pages)
     }
 
-    fn ask(&self, address: &str, form: &str) -> Result<Answer, HostError> {
+    fn ask(&self, method: Method, address: &str, form: &str, body: Option<&Value>) -> Result<Answer, HostError> {
         let site = self.site;
-        let mut request = self.agent.get(address).header("accept", form);
+        let mut request = Request::builder().method(method).uri(address).header("accept", form);
         for (name, value) in site.headers {
             request = request.header(*name, *value);
         }
@@ -128,9 +167,18 @@ impl Host {
             request = request.header(name, value);
         }
         // an error of a header may show it
-        let answer =
-            request.call().map_err(|error| HostError::Silent { site, told: self.without_token(&error.to_string()) });
-        let (head, mut body) = answer?.into_parts();
+        let silent =
+            |error: &dyn fmt::Display| HostError::Silent { site, told: self.without_token(&error.to_string()) };
+        let answer = match body {
+            None => self.agent.run(request.body(()).map_err(|error| silent(&error))?),
+            Some(body) => {
+                let request = request.header("content-type", "application/json").body(body.to_string());
+                let request = self.agent.configure_request(request.map_err(|error| silent(&error))?);
+                // followed, it would be asked for and no longer sent
+                self.agent.run(request.max_redirects(0).build())
+            }
+        };
+        let (head, mut body) = answer.map_err(|error| silent(&error))?.into_parts();
         let bytes = body.with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| match error {
             Error::BodyExceedsLimit(_) => HostError::TooLarge { site, most: MOST_BYTES },
             error => HostError::BrokeOff { site, told: self.without_token(&error.to_string()) },
@@ -143,9 +191,6 @@ impl Host {
         self.token.as_ref().map_or_else(|| text.to_owned(), |token| text.replace(token.secret.as_str(), "[token]"))
     }
 }
-
-/// The form of what both hosts list.
-pub(crate) const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests {
@@ -167,10 +212,8 @@ mod tests {
 
     #[test]
     fn no_token_is_shown() {
-        let host =
-            Host::at(GITHUB, "http://127.0.0.1:9", Some(Token { secret: "two\nlines".to_owned(), sent: Sent::Bearer }))
-                .unwrap();
-        let error = host.get("/x", JSON).unwrap_err();
+        let host = Host::at(GITHUB, "http://127.0.0.1:9", Some(Token::bearer("two\nlines".to_owned()))).unwrap();
+        let error = host.get("/x", "application/json").unwrap_err();
         assert!(!format!("{error} {error:?} {host:?}").contains("two"), "{error:?}");
     }
 }

@@ -14,7 +14,7 @@
 //! | `whole.rs` | what a request's whole diff knows of the tree |
 //! | `error.rs` | why nothing can be read, and how to go on |
 //!
-//! Nothing here decides what is asked next.
+//! Nothing here decides what is asked next: who reads once and who answers webhooks use the same client.
 
 #[cfg(feature = "http")]
 mod answer;

@@ -19,6 +19,8 @@ pub struct Site {
     pub token: &'static str,
     /// What such a token must allow.
     pub scope: &'static str,
+    /// The form in which its JSON is asked for.
+    pub json: &'static str,
     /// Headers that every request has.
     pub headers: &'static [(&'static str, &'static str)],
 }
@@ -43,6 +45,7 @@ pub const GITHUB: &Site = &Site {
     token_variables: &[("GH_TOKEN", Sent::Bearer), ("GITHUB_TOKEN", Sent::Bearer)],
     token: "GITHUB_TOKEN",
     scope: "read pull requests",
+    json: "application/vnd.github+json",
     headers: &[("x-github-api-version", "2022-11-28")],
 };
 
@@ -56,5 +59,6 @@ pub const GITLAB: &Site = &Site {
     token_variables: &[("GITLAB_TOKEN", Sent::Bearer), ("CI_JOB_TOKEN", Sent::Job)],
     token: "GITLAB_TOKEN",
     scope: "read_api; most servers let no job's token read merge requests",
+    json: "application/json",
     headers: &[],
 };
