@@ -207,6 +207,7 @@ mod running {
             audit: args.audit.clone(),
             traces: args.otlp.clone(),
             gateway: args.gateway_options(),
+            hooks: None,
         };
         let service = progress::waiting("loading", || Service::start(service, args.open(options))).map_err(told)?;
         let scheme = if listen.certificate.is_some() { "https" } else { "http" };

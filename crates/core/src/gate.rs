@@ -184,19 +184,35 @@ impl Gate {
         samples: &[&Sample],
         done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.check_by(&self.facts, samples, done)
+    }
+
+    /// As [`Gate::check_each`], of changes of this tree, and not of the gate's.
+    pub fn check_each_in(
+        &self,
+        tree: SharedTree,
+        samples: &[&Sample],
+        done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.check_by(&Facts { rules: self.facts.rules.clone(), tree: Some(tree) }, samples, done)
+    }
+
+    fn check_by(
+        &self,
+        facts: &Facts,
+        samples: &[&Sample],
+        done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         for judge in &self.judges {
             let places: Vec<usize> =
                 (0..samples.len()).filter(|&place| judge.tasks.contains(&samples[place].task)).collect();
             if !places.is_empty() {
                 let own: Vec<&Sample> = places.iter().map(|&place| samples[place]).collect();
-                judge.check(&own, &self.facts, &mut |index, finding| done(places[index], finding))?;
+                judge.check(&own, facts, &mut |index, finding| done(places[index], finding))?;
             }
         }
         if self.judges.is_empty() {
-            return samples
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, sample)| done(index, of_facts(sample, &self.facts)));
+            return samples.iter().enumerate().try_for_each(|(index, sample)| done(index, of_facts(sample, facts)));
         }
         let is_judged = |task: Task| self.judges.iter().any(|judge| judge.tasks.contains(&task));
         if let Some(first) = self.judges.first() {

@@ -41,7 +41,8 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted(pub usize);
 
-/// What the guard knows: the service, and the paths that anybody may ask for, since they say nothing that is not public.
+/// What the guard knows: the service, and the paths that anybody may ask for, since they say nothing that is not public or look for a
+/// signature themselves.
 type Known = (Arc<Service>, Arc<[&'static str]>);
 
 /// Puts the guard around routes, of which those of `public` ask nobody who it is.

@@ -16,6 +16,7 @@
 //! | `resident.rs`, `service.rs` | what stays in memory, and everything together |
 //! | `routes/`, `refusal.rs` | the paths, and why one is refused |
 //! | `gateway/` | what passes to a generator behind the service, and what is said of its answers |
+//! | `hooks.rs`, `inside.rs` | webhooks of code hosts, for who takes them, and the questions of who lives in this process |
 //! | `meter.rs`, `traces.rs` | what is counted, and spans for a collector |
 //! | `openapi.rs`, `schema.rs` | what the service says of itself, from the table of its paths and the types that it writes |
 //!
@@ -29,6 +30,8 @@ mod body;
 mod completion;
 mod gateway;
 mod guard;
+mod hooks;
+mod inside;
 mod limits;
 mod meter;
 mod openapi;
@@ -47,7 +50,9 @@ mod traces;
 mod work;
 mod worker;
 
+pub use axum::http::HeaderMap;
 pub use gateway::{GatewayOptions, Mode, Refuses};
+pub use hooks::{Delivery, Hooks, Platform, SharedHooks, Taken};
 pub use limits::Limits;
 pub use resident::{Open, Resident};
 pub use routes::router;

@@ -44,6 +44,9 @@ pub enum Refusal {
     /// No token, or none that is known.
     #[error("a token is needed, as `Authorization: Bearer TOKEN`")]
     Token,
+    /// A webhook that nobody signed who may.
+    #[error("the webhook is not signed with the secret that it should be")]
+    Signature,
     /// A service without tokens is asked under a name that is not this machine's.
     #[error("without tokens only this machine is answered, under `localhost`, 127.0.0.1 or [::1]")]
     Host,
@@ -152,6 +155,7 @@ pub const CODES: &[(&str, StatusCode, &str)] = &[
     ("not_found", StatusCode::NOT_FOUND, "there is no such path"),
     ("method", StatusCode::METHOD_NOT_ALLOWED, "the path takes another method"),
     ("token", StatusCode::UNAUTHORIZED, "no token, or none that is known"),
+    ("signature", StatusCode::UNAUTHORIZED, "a webhook is not signed as it should be"),
     ("host", StatusCode::MISDIRECTED_REQUEST, "without tokens only this machine is answered, under a name of its own"),
     ("too_large", StatusCode::PAYLOAD_TOO_LARGE, "something is larger than its limit"),
     ("too_slow", StatusCode::REQUEST_TIMEOUT, "the request did not come in time"),
@@ -183,6 +187,7 @@ impl Refusal {
             Refusal::NotFound => "not_found",
             Refusal::Method => "method",
             Refusal::Token => "token",
+            Refusal::Signature => "signature",
             Refusal::Host => "host",
             Refusal::TooLarge { .. } => "too_large",
             Refusal::TooSlow(_) => "too_slow",

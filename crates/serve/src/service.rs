@@ -12,11 +12,12 @@ use std::{
 use crate::{
     audit::Audit,
     gateway::{Gateway, GatewayOptions},
+    hooks::SharedHooks,
     limits::{Limits, Room},
     meter::Meter,
     queue::Queue,
     resident::{Open, Resident},
-    tokens::{TokenError, TokenSource, Tokens},
+    tokens::{Client, TokenError, TokenSource, Tokens},
     traces::Traces,
     work::Piece,
     worker,
@@ -39,6 +40,8 @@ pub struct ServiceOptions {
     pub traces: Option<String>,
     /// The generator that it stands before, if it does.
     pub gateway: Option<GatewayOptions>,
+    /// Who takes webhooks of code hosts, if anybody does.
+    pub hooks: Option<SharedHooks>,
 }
 
 /// Why a service cannot start.
@@ -118,6 +121,8 @@ pub struct Service {
     pub(crate) tells_texts: bool,
     pub(crate) traces: Option<Traces>,
     pub(crate) gateway: Option<Gateway>,
+    pub(crate) hooks: Option<SharedHooks>,
+    pub(crate) inside: Arc<Client>,
     resident: RwLock<Arc<Resident>>,
     tokens: RwLock<Arc<Tokens>>,
     token_source: TokenSource,
@@ -131,7 +136,8 @@ impl Service {
     /// # Errors
     /// [`ServeError`], but for what is about sockets.
     pub fn start(options: ServiceOptions, open: Box<Open>) -> Result<Arc<Service>, ServeError> {
-        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces, gateway } = options;
+        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces, gateway, hooks } =
+            options;
         let tokens = Tokens::read(&token_source, &limits, None)?;
         let audit =
             audit.map(|path| Audit::open(&path).map_err(|source| ServeError::Audit { path, source })).transpose()?;
@@ -146,6 +152,8 @@ impl Service {
             tells_texts,
             traces,
             gateway,
+            hooks,
+            inside: Client::inside(),
             resident: RwLock::new(Arc::new(resident)),
             tokens: RwLock::new(Arc::new(tokens)),
             token_source,

@@ -108,6 +108,11 @@ impl Client {
         Arc::new(Client { name: name.to_owned(), rate, quota })
     }
 
+    /// Who asks from within the process, and has no bounds.
+    pub(crate) fn inside() -> Arc<Client> {
+        Client::new("inside", None, None)
+    }
+
     /// Counts a request.
     pub(crate) fn request(&self) -> Result<(), Refusal> {
         spend(self.rate.as_ref(), 1.0).map_err(Refusal::Rate)

@@ -8,6 +8,7 @@ use veridiff_core::{
     families::{catalogue::FeatureSet, family::SCORER},
     finding::Finding,
     focus::Focused,
+    gate::SharedTree,
     run::{
         models::ModelOptions,
         references::{Choice, References},
@@ -38,6 +39,8 @@ pub(crate) enum Work {
 pub(crate) enum Reading {
     /// A finding, as `check --json` prints it.
     Check,
+    /// A finding, where more is known of the tree than the change shows.
+    CheckIn(Arc<SharedTree>),
     /// A row, as `score` prints it.
     Score(Arc<Features>),
     /// An explanation, as `explain --json` or `explain --html` writes it.
@@ -62,7 +65,7 @@ impl Work {
     /// What metrics call it.
     pub fn kind(&self) -> &'static str {
         match self {
-            Work::Sample(Reading::Check, _) => "check",
+            Work::Sample(Reading::Check | Reading::CheckIn(_), _) => "check",
             Work::Sample(Reading::Score(_), _) => "score",
             Work::Sample(Reading::Explain(_), _) => "explain",
             Work::Complete(_) => "complete",
@@ -168,6 +171,8 @@ impl Waiting for Piece {
         };
         let is_same = match (wanted, other_wanted) {
             (Reading::Check, Reading::Check) => true,
+            // of one request, which alone has its tree
+            (Reading::CheckIn(tree), Reading::CheckIn(other)) => Arc::ptr_eq(tree, other),
             (Reading::Score(features), Reading::Score(others)) => features.names == others.names,
             _ => false,
         };
@@ -180,7 +185,10 @@ pub(crate) fn compute(resident: &Resident, pieces: &[Piece]) {
     let samples: Vec<&Sample> = pieces.iter().filter_map(Piece::sample).collect();
     match pieces.first().map(|piece| &piece.work) {
         None => {}
-        Some(Work::Sample(Reading::Check, _)) => check(resident, pieces, &samples),
+        Some(Work::Sample(Reading::Check, _)) => check(resident, None, pieces, &samples),
+        Some(Work::Sample(Reading::CheckIn(tree), _)) => {
+            check(resident, Some(SharedTree::clone(tree)), pieces, &samples)
+        }
         Some(Work::Sample(Reading::Score(features), _)) => score(resident, pieces, &samples, features),
         Some(Work::Sample(Reading::Explain(form), _)) => {
             pieces.iter().zip(samples).for_each(|(piece, sample)| piece.answer(explain(resident, sample, *form)));
@@ -198,12 +206,16 @@ fn while_wanted(pieces: &[Piece]) -> ControlFlow<()> {
     if pieces.iter().all(Piece::is_forsaken) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-fn check(resident: &Resident, pieces: &[Piece], samples: &[&Sample]) {
-    let _ended = resident.gate.check_each(samples, &mut |index, finding| {
+fn check(resident: &Resident, tree: Option<SharedTree>, pieces: &[Piece], samples: &[&Sample]) {
+    let done = &mut |index: usize, finding: Finding| {
         let output = json(&finding);
         pieces[index].answer(output.map(|output| Output { finding: Some(Box::new(finding)), ..output }));
         while_wanted(pieces)
-    });
+    };
+    let _ended = match tree {
+        Some(tree) => resident.gate.check_each_in(tree, samples, done),
+        None => resident.gate.check_each(samples, done),
+    };
 }
 
 fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &Features) {

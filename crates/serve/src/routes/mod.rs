@@ -5,6 +5,7 @@ mod completions;
 mod explain;
 mod gateway;
 mod health;
+mod hooks;
 mod samples;
 mod score;
 
@@ -245,14 +246,20 @@ async fn document(State(service): State<Arc<Service>>) -> Json<&'static Value> {
 pub fn router(service: &Arc<Service>) -> Router {
     let is_gateway = service.gateway.is_some();
     let operations = operations(is_gateway);
-    let public = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
+    let mut public: Vec<&'static str> = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
     let mut routes = operations.into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
     if is_gateway {
         routes = routes.route("/v1/{*path}", any(gateway::pass));
+    }
+    // not in the document: a code host has its own of what it sends, and signs in the place of a token
+    if service.hooks.is_some() {
+        routes = routes.route(hooks::GITHUB, post(hooks::github)).route(hooks::GITLAB, post(hooks::gitlab));
+        routes = routes.route(hooks::LABELS, get(hooks::labels));
+        public.extend([hooks::GITHUB, hooks::GITLAB]);
     }
     let routes = routes
         .fallback(async || Refusal::NotFound)
         .method_not_allowed_fallback(async || Refusal::Method)
         .with_state(Arc::clone(service));
-    guard::around(routes, service, public)
+    guard::around(routes, service, public.into())
 }
