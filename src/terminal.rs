@@ -142,6 +142,8 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
         ($($error:ty),+) => { None$(.or_else(|| cause.downcast_ref::<$error>().and_then(<$error>::hint)))+ };
     }
     let usage = cause.downcast_ref::<UsageError>().map(|error| error.hint.clone());
+    #[cfg(feature = "bots")]
+    let usage = usage.or_else(|| first!(veridiff_bots::BotError));
     usage.or_else(|| {
         first!(
             crate::config::ConfigError,

@@ -473,3 +473,40 @@ fn a_model_behind_the_service_scores_as_it_does_here() {
 fn smollm2_behind_the_service_scores_as_it_does_here() {
     scores_as_here("smollm2-135m");
 }
+
+#[cfg(feature = "bots")]
+#[test]
+fn webhooks_are_on_disk_before_they_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bot.toml");
+    let section = "database = \"bot.sqlite\"\n[gitlab]\napi = \"http://127.0.0.1:9\"\ntoken = \"BOT_TOKEN\"\nsecret = \"BOT_SECRET\"\n";
+    fs::write(&file, format!("{section}repositories = [\"group/*\"]\naccounts = [\"bot\"]\n")).unwrap();
+    let args = ["--detector", "none", "--bot", &file.display().to_string()];
+    let start = || {
+        let mut command = veridiff();
+        command.env("BOT_TOKEN", "a token").env("BOT_SECRET", "a secret of many bytes");
+        Served::of(folder.path(), &mut command, &args)
+    };
+    let body = json!({
+        "object_kind": "merge_request", "project": { "path_with_namespace": "group/hello" }, "object_attributes": { "iid": 7 },
+    });
+    let token = "X-Gitlab-Token: a secret of many bytes\r\n";
+    let mut served = start();
+    let (status, refused) = served.post("/hooks/gitlab", &body, "X-Gitlab-Token: a secret\r\n");
+    assert_eq!((status, refused.contains("\"signature\"")), (401, true), "{refused}");
+    assert_eq!(served.post("/hooks/github", &body, token).0, 404);
+    assert_eq!(served.post("/hooks/gitlab", &body, token), (202, "{\"delivery\":\"kept\"}".to_owned()));
+    // killed at once: what was answered is known
+    served.process.kill().unwrap();
+    served.process.wait().unwrap();
+    let served = start();
+    assert_eq!(served.post("/hooks/gitlab", &body, token), (200, "{\"delivery\":\"known\"}".to_owned()));
+    served.until(|said| said.contains("tried again in").then_some(()));
+    // a variable that is not set is told, and what it should hold
+    let ended = veridiff().args(["serve", "--listen", "127.0.0.1:0"]).args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        ended.status.code() == Some(2) && said.contains("`BOT_TOKEN` is not set") && said.contains("hint:"),
+        "{said}"
+    );
+}

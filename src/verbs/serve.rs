@@ -21,6 +21,7 @@ Examples:
   veridiff serve --detector none                        # the change alone is asked: no model
   veridiff serve --listen 0.0.0.0:8443 --tokens tokens.toml --tls-cert chain.pem --tls-key key.pem
   veridiff serve --upstream http://localhost:8000/v1 --gateway attach  # before a generator
+  veridiff serve --bot bot.toml --detector none         # a bot on GitHub or GitLab
 
 VERIDIFF_SERVE_TOKEN holds one token, for a service with a single client, and VERIDIFF_UPSTREAM_KEY the key of a generator. SIGTERM
 finishes what was accepted, SIGHUP reads tokens and detectors anew. docs/service.md has the interface, the limits, and what one machine
@@ -30,6 +31,9 @@ serves.";
 const ACCESS: &str = "Access";
 /// The heading of options about how much is taken.
 const LIMITS: &str = "Limits";
+
+/// The heading of options about code hosts.
+const HOSTS: &str = "Code hosts";
 
 /// The heading of options about a generator behind the service.
 const GATEWAY: &str = "Gateway";
@@ -95,6 +99,9 @@ pub struct Args {
     /// Seconds that an answer waits for its verdict, where it waits for one
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, help_heading = GATEWAY)]
     verdict_within: f64,
+    /// Answer webhooks of GitHub and GitLab as this TOML file says: `/hooks/github`, `/hooks/gitlab`; docs/bots.md has a whole one
+    #[arg(long, value_name = "FILE", help_heading = HOSTS)]
+    bot: Option<PathBuf>,
     /// A detector: a file that `fit` wrote, one that ships with the program, or `none` to ask the change alone, which needs no model
     /// [default: the shipped one for the task]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
@@ -165,7 +172,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 
 #[cfg(feature = "serve")]
 mod running {
-    use std::{env, sync::Arc, time::Duration};
+    use std::{env, path::Path, sync::Arc, time::Duration};
 
     use super::{Args, Gateway};
     use crate::{
@@ -180,7 +187,7 @@ mod running {
     use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings, verdict::Verdict};
     use veridiff_serve::{
         Certificate, GatewayOptions, Limits, Listen, Mode, Open, Resident, ServeError, Service, ServiceOptions,
-        TokenSource, serve,
+        SharedHooks, TokenSource, serve,
     };
     use veridiff_text::{chain::one_line, sample::Task};
 
@@ -199,6 +206,7 @@ mod running {
             (None, Some(_)) => 1,
             (None, None) => rayon::current_num_threads(),
         };
+        let bot = args.bot.as_deref().map(Bot::open).transpose()?;
         let service = ServiceOptions {
             limits: args.limits(),
             tokens: TokenSource { file: args.tokens.clone(), plain: env::var(TOKEN).ok() },
@@ -207,13 +215,58 @@ mod running {
             audit: args.audit.clone(),
             traces: args.otlp.clone(),
             gateway: args.gateway_options(),
-            hooks: None,
+            hooks: bot.as_ref().map(Bot::hooks),
         };
         let service = progress::waiting("loading", || Service::start(service, args.open(options))).map_err(told)?;
+        if let Some(bot) = &bot {
+            bot.start(&service)?;
+        }
         let scheme = if listen.certificate.is_some() { "https" } else { "http" };
         serve(&service, &listen, |address| note(&format!("listening at {scheme}://{address}"))).map_err(told)?;
         note("stopped");
         Ok(Exit::Done)
+    }
+
+    /// The bot of a service.
+    #[cfg(feature = "bots")]
+    struct Bot(Arc<veridiff_bots::Bot>);
+
+    #[cfg(feature = "bots")]
+    impl Bot {
+        fn open(file: &Path) -> anyhow::Result<Bot> {
+            let config = veridiff_bots::Config::read(file, &|name| env::var(name).ok())?;
+            Ok(Bot(veridiff_bots::Bot::open(config)?))
+        }
+
+        fn hooks(&self) -> SharedHooks {
+            SharedHooks(Arc::clone(&self.0) as _)
+        }
+
+        fn start(&self, service: &Arc<Service>) -> anyhow::Result<()> {
+            Ok(self.0.start(service)?)
+        }
+    }
+
+    /// The bot of a program that has none.
+    #[cfg(not(feature = "bots"))]
+    enum Bot {}
+
+    #[cfg(not(feature = "bots"))]
+    impl Bot {
+        fn open(_: &Path) -> anyhow::Result<Bot> {
+            Err(UsageError::error(
+                "this program was built without its bot",
+                "build it with `cargo build --release --features bots`",
+            ))
+        }
+
+        fn hooks(&self) -> SharedHooks {
+            match *self {}
+        }
+
+        fn start(&self, _: &Arc<Service>) -> anyhow::Result<()> {
+            match *self {}
+        }
     }
 
     fn told(error: ServeError) -> anyhow::Error {

@@ -1,0 +1,164 @@
+//! A job about a request to merge: its comments are checked and answered, and what people said of them is kept.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use veridiff_core::{finding::Finding, gate::SharedTree, verdict::Verdict};
+use veridiff_report::findings::sarif;
+use veridiff_serve::{Platform, Service, refusal::Refusal};
+use veridiff_text::sample::Sample;
+
+use crate::{
+    answers::About,
+    bot::{Bot, Site},
+    labels,
+    problem::Problem,
+    remote::{Comment, Request},
+    said,
+    store::{Feedback, Job, Judged},
+};
+
+/// Texts that are asked about together.
+const TOGETHER: usize = 64;
+
+/// Whether a finding is of a verdict from which on something is done.
+fn is_met(limit: Option<Verdict>, finding: &Finding) -> bool {
+    limit.is_some_and(|limit| finding.verdict >= Some(limit))
+}
+
+/// The findings that are.
+pub(crate) fn met(limit: Verdict, findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|finding| is_met(Some(limit), finding)).collect()
+}
+
+impl Bot {
+    /// Looks at a request.
+    pub(crate) fn request(&self, service: &Service, site: &Site, job: &Job) -> Result<(), Problem> {
+        let mut request = site.remote.read(&job.repository, job.number)?;
+        // the names of a request's whole diff are known, whichever hunk a comment stands under
+        let tree = request.whole.take().map(|whole| SharedTree(Arc::new(whole)));
+        let mut comments = std::mem::take(&mut request.comments);
+        comments.retain(|comment| site.config.accounts.contains(&comment.author) && !is_own(site, &request, comment));
+        let samples: Vec<Sample> = comments.iter().map(|comment| comment.sample.clone()).collect();
+        let findings = findings(service, &samples, tree.as_ref())?;
+        let judged: Vec<Judged> =
+            comments.iter().zip(&findings).map(|(comment, finding)| judged(job.number, comment, finding)).collect();
+        let feedback = self.feedback(site, &request, &comments)?;
+        self.store.judged(&job.platform, &job.repository, &judged, &feedback)?;
+        let (platform, repository, number, n) = (&job.platform, &job.repository, job.number, comments.len());
+        tracing::info!(platform, repository, number, n, "comments were checked");
+        self.answer(site, &request, &comments, &findings)
+    }
+
+    /// Gives the answers that the file wants.
+    fn answer(
+        &self,
+        site: &Site,
+        request: &Request,
+        comments: &[Comment],
+        findings: &[Finding],
+    ) -> Result<(), Problem> {
+        let (does, Request { repository, number, .. }) = (&site.config.does, request);
+        for (comment, finding) in comments.iter().zip(findings) {
+            if is_met(does.reply, finding) {
+                let key = site.key(&["reply", repository, &comment.id]);
+                let is_there = || request.bodies.iter().any(|body| body.contains(&said::hidden(&key)));
+                self.once(&key, "reply", is_there, || {
+                    site.remote.reply(request, comment, &said::reply(finding, &key))
+                })?;
+            }
+            if is_met(does.hide, finding) {
+                let key = site.key(&["hide", repository, &comment.id]);
+                self.once(&key, "hide", || false, || site.remote.hide(request, comment))?;
+            }
+        }
+        if let Some((limit, name)) = &does.label
+            && !met(*limit, findings).is_empty()
+        {
+            let key = site.key(&["label", repository, &number.to_string(), name]);
+            self.once(&key, "label", || false, || site.remote.label(request, name))?;
+        }
+        if findings.is_empty() {
+            return Ok(());
+        }
+        if let Some(limit) = does.check {
+            let sha = &request.head;
+            let about = About { repository, sha, name: "veridiff", what: "comments", n_texts: findings.len() };
+            self.report(site, about, &met(limit, findings))?;
+        }
+        if let Some(limit) = does.sarif {
+            let objected: Vec<Finding> = met(limit, findings).into_iter().cloned().collect();
+            let sarif = sarif(&objected);
+            let key = site.key(&["sarif", repository, &request.head, &sarif.to_string()]);
+            self.once(&key, "sarif", || false, || site.remote.sarif(request, &sarif))?;
+        }
+        Ok(())
+    }
+
+    /// What people said of comments, as the request shows it.
+    fn feedback(&self, site: &Site, request: &Request, comments: &[Comment]) -> Result<Vec<Feedback>, Problem> {
+        let mut all = Vec::new();
+        for comment in comments {
+            let mut put = |kind, who: &str, value: String| {
+                all.push(Feedback { comment: comment.id.clone(), kind, who: who.to_owned(), value });
+            };
+            if comment.thumbs != (0, 0) {
+                put("thumbs", "", format!("{} {}", comment.thumbs.0, comment.thumbs.1));
+            }
+            // what the bot resolved itself says nothing
+            let hidden = site.key(&["hide", &request.repository, &comment.id]);
+            if let Some(is_resolved) = comment.is_resolved.filter(|_| site.config.platform == Platform::GitLab)
+                && !self.store.is_given(&hidden)?
+            {
+                put("resolved", "", if is_resolved { "yes" } else { "no" }.to_owned());
+            }
+            let answer = said::hidden(&site.key(&["reply", &request.repository, &comment.id]));
+            for reply in &comment.replies {
+                // nobody is a judge of himself
+                let is_judge = reply.is_of_project && !site.config.accounts.contains(&reply.author);
+                if reply.body.contains(&answer) {
+                    if reply.thumbs != (0, 0) {
+                        put("answer_thumbs", "", format!("{} {}", reply.thumbs.0, reply.thumbs.1));
+                    }
+                } else if let Some(value) = labels::said(&reply.body).filter(|_| is_judge) {
+                    put("reply", &reply.author, value.to_owned());
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a comment is an answer of ours, which is none to check, under whichever account it was given.
+fn is_own(site: &Site, request: &Request, comment: &Comment) -> bool {
+    let key = site.key(&["reply", &request.repository, &comment.thread]);
+    comment.thread != comment.id && comment.body.contains(&said::hidden(&key))
+}
+
+/// The findings of samples, in parts that a queue takes.
+pub(crate) fn findings(
+    service: &Service,
+    samples: &[Sample],
+    tree: Option<&SharedTree>,
+) -> Result<Vec<Finding>, Refusal> {
+    let mut all = Vec::new();
+    for part in samples.chunks(TOGETHER) {
+        all.extend(service.findings(part.to_vec(), tree.cloned())?);
+    }
+    Ok(all)
+}
+
+fn judged(number: u64, comment: &Comment, finding: &Finding) -> Judged {
+    let extra = &comment.sample.extra;
+    Judged {
+        number,
+        comment: comment.id.clone(),
+        author: comment.author.clone(),
+        diff: comment.sample.diff.clone(),
+        text: comment.body.clone(),
+        path: extra.get("path").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        line: extra.get("line").and_then(Value::as_u64),
+        verdict: finding.verdict.map(|verdict| verdict.name().to_owned()),
+        finding: serde_json::to_string(finding).unwrap_or_default(),
+    }
+}
