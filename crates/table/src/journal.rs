@@ -55,6 +55,13 @@ pub struct Journal {
     pending: Option<Vec<u8>>,
 }
 
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // closing is not enough: a program that another thread is just starting has the file open too, for a moment
+        let _closed_is_unlocked_too = self.file.unlock();
+    }
+}
+
 impl Journal {
     /// A new journal that begins with `groups`.
     ///
@@ -117,8 +124,8 @@ impl Journal {
         if self.n_rows > 0 {
             return Ok(());
         }
-        let Journal { path, file, .. } = self;
-        drop(file);
+        let path = self.path.clone();
+        drop(self);
         fs::remove_file(&path).map_err(|source| TableError::Write { path, source })
     }
 
@@ -268,4 +275,21 @@ fn header_line(groups: &Groups) -> Vec<u8> {
     let mut line = serde_json::to_vec(&header).expect("strings and a number have a JSON form");
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_has_ended_holds_nothing_though_its_file_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.journal");
+        let journal = Journal::create(&path, &Groups::new()).unwrap();
+        // as a program has it that was just started
+        let _also = journal.file.try_clone().unwrap();
+        assert!(matches!(Journal::resume(&path, &Groups::new()), Err(TableError::JournalBusy { .. })));
+        drop(journal);
+        assert!(Journal::resume(&path, &Groups::new()).is_ok());
+    }
 }
