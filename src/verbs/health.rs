@@ -25,7 +25,7 @@ use veridiff_engine::{
         options::{FetchOptions, cache_folder},
         pip::folder_bytes,
     },
-    ops::has_bf16_products,
+    ops::{Chosen, ROAD_SWITCH, Road, Source, has_bf16_products, instructions, road},
     plan::size,
 };
 use veridiff_text::sample::{self, Sample, Task};
@@ -121,13 +121,24 @@ fn processor() -> Item {
     #[cfg(target_arch = "aarch64")]
     features.push(("neon", std::arch::is_aarch64_feature_detected!("neon")));
     features.push(("bf16 products", has_bf16_products()));
-    let says: Vec<String> =
+    let mut says: Vec<String> =
         features.iter().map(|(name, has)| format!("{name} {}", if *has { "yes" } else { "no" })).collect();
-    let item = Item::new("processor", State::Good, says.join(", "));
-    match has_bf16_products() {
-        true => item.hint("`--dtype bf16` is faster here (docs/measured.md); verdicts near a threshold may differ"),
-        false => item,
+    says.push(format!("kernels {}", instructions()));
+    if !has_bf16_products() {
+        return Item::new("processor", State::Good, says.join(", "));
     }
+    let Chosen { road, source, ratio } = road();
+    let why = match (source, ratio) {
+        (Source::Environment, _) => format!("by {ROAD_SWITCH}"),
+        (_, Some(ratio)) => format!("pairs take {ratio:.2} times as long as rounded f32"),
+        (_, None) => String::new(),
+    };
+    says.push(format!("bf16 by {road} ({why})"));
+    let hint = match road {
+        Road::Pairs => "`--dtype bf16` is faster here (docs/measured.md); verdicts near a threshold may differ",
+        Road::Rounded => "`--dtype bf16` is no faster than f32 here",
+    };
+    Item::new("processor", State::Good, says.join(", ")).hint(hint)
 }
 
 fn threads() -> Item {

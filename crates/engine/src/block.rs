@@ -8,6 +8,7 @@ use candle_nn::VarBuilder;
 
 use crate::{
     architectures::config::{Config, Rope, RopeScaling},
+    files::stored::StoredWeights,
     ops::{self, Attention, Gate, HeadLayout, KeyGroups, MlpGradient, NormAt, Precision, Weight},
 };
 
@@ -26,6 +27,7 @@ impl Linear {
         input: usize,
         bias: bool,
         precision: Precision,
+        stored: Option<&StoredWeights>,
     ) -> Result<Self> {
         let load = |suffix: &str, shape: fn(usize, usize) -> Vec<usize>| {
             let tensors: Vec<Tensor> = parts
@@ -34,7 +36,11 @@ impl Linear {
                 .collect::<Result<_>>()?;
             if let [one] = &tensors[..] { Ok(one.clone()) } else { Tensor::cat(&tensors, 0) }
         };
-        let weight = Weight::new(&load("weight", |out, input| vec![out, input])?, precision)?;
+        let named = parts.iter().map(|(name, out)| (format!("{}.{name}.weight", vb.prefix()), *out));
+        let weight = match stored.and_then(|stored| stored.matrix(&named.collect::<Vec<_>>(), input)) {
+            Some(rows) => Weight::stored(rows, vb.dtype(), precision),
+            None => Weight::new(&load("weight", |out, input| vec![out, input])?, precision)?,
+        };
         let bias = if bias { Some(load("bias", |out, _| vec![out])?) } else { None };
         Ok(Linear { weight, bias })
     }
@@ -137,6 +143,16 @@ impl Block {
     /// # Errors
     /// A tensor is missing or of another shape.
     pub fn new(config: &Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
+        Block::with_stored(config, vb, precision, None)
+    }
+
+    /// As [`Block::new`], with panels made of what a file holds where it can be read in pieces.
+    pub(crate) fn with_stored(
+        config: &Config,
+        vb: &VarBuilder,
+        precision: Precision,
+        stored: Option<&StoredWeights>,
+    ) -> Result<Self> {
         let (h, f, d) = (config.hidden_size, config.intermediate_size, config.head_dim);
         let heads = HeadLayout {
             n_heads: config.num_attention_heads,
@@ -147,8 +163,9 @@ impl Block {
         let (q, kv) = (heads.n_heads * d, heads.n_kv_heads * d);
         let attention = vb.pp("self_attn");
         let mlp = vb.pp("mlp");
-        let stacked =
-            |vb: &VarBuilder, parts: &[(&str, usize)], input, bias| Linear::stacked(vb, parts, input, bias, precision);
+        let stacked = |vb: &VarBuilder, parts: &[(&str, usize)], input, bias| {
+            Linear::stacked(vb, parts, input, bias, precision, stored)
+        };
         Ok(Block {
             attention_norm: vb.get(h, "input_layernorm.weight")?,
             qkv: stacked(&attention, &[("q_proj", q), ("k_proj", kv), ("v_proj", kv)], h, config.qkv_bias)?,

@@ -6,6 +6,7 @@ use candle_nn::VarBuilder;
 use crate::{
     architectures::config::Config,
     block::{Block, Rotary},
+    files::stored::StoredWeights,
     head::Head,
     ops::{Precision, Weight},
 };
@@ -33,19 +34,36 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::new`].
     pub fn with_precision(config: &Config, vb: &VarBuilder, precision: Precision) -> Result<Self> {
+        Self::with_stored(config, vb, precision, None)
+    }
+
+    /// As [`Decoder::with_precision`], with matrices that stay as the file holds them until they are used often; see
+    /// [`Weight::stored`]. The numbers are the same to the last bit.
+    ///
+    /// # Errors
+    /// As [`Decoder::new`].
+    pub fn with_stored(
+        config: &Config,
+        vb: &VarBuilder,
+        precision: Precision,
+        stored: Option<&StoredWeights>,
+    ) -> Result<Self> {
+        // panels are for the kernels, which take no other tensors
+        let stored = stored.filter(|_| vb.device().is_cpu() && matches!(vb.dtype(), DType::F32 | DType::F64));
         let model = vb.pp("model");
         let table = (config.vocab_size, config.hidden_size);
-        let embeddings = || model.get(table, "embed_tokens.weight");
-        let (embeddings, lm_head) = if config.tie_word_embeddings {
-            (None, embeddings()?)
-        } else {
-            (Some(embeddings()?), vb.get(table, "lm_head.weight")?)
+        let name = if config.tie_word_embeddings { "model.embed_tokens.weight" } else { "lm_head.weight" };
+        let of_file = stored.and_then(|stored| stored.matrix(&[(name.into(), table.0)], table.1));
+        let lm_head = match of_file {
+            Some(rows) => Weight::stored(rows, vb.dtype(), precision),
+            None => Weight::new(&vb.get(table, name)?, precision)?,
         };
+        let embeddings = if config.tie_word_embeddings { None } else { Some(model.get(table, "embed_tokens.weight")?) };
         let norm = model.get(config.hidden_size, "norm.weight")?;
-        let head = Head::new(embeddings, norm, Weight::new(&lm_head, precision)?, config.rms_norm_eps);
+        let head = Head::new(embeddings, norm, lm_head, config.rms_norm_eps);
         let layers = model.pp("layers");
         let blocks = (0..config.num_hidden_layers)
-            .map(|i| Block::new(config, &layers.pp(i), precision))
+            .map(|i| Block::with_stored(config, &layers.pp(i), precision, stored))
             .collect::<Result<Vec<_>>>()?;
         Ok(Decoder { config: config.clone(), blocks, head, precision })
     }

@@ -34,6 +34,8 @@
 //! - **Memory is planned, not probed.** `plan.rs` computes it from the model's numbers and the lengths, and from a bound the number of
 //!   targets that go together; what is free at the moment plays no part.
 //! - **Weights are dequantised.** Quantised products would round activations too, and miss the reference by more than its tolerance.
+//!   Matrices of a GGUF file stay in the mapped file while they are used seldom, and panels are made of them for one product at a
+//!   time, to the same bits; see `ops/stored.rs`.
 //! - **What the hub's client stored is not believed.** It stores whatever answers a request, so every file from the hub is checked
 //!   against the hash in its entity tag.
 

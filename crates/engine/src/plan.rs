@@ -253,7 +253,7 @@ impl Footprint {
     /// Bytes of a weight that is multiplied by.
     fn weight(&self) -> u64 {
         match self.precision {
-            Precision::Full => self.element(),
+            Precision::Full | Precision::Rounded => self.element(),
             Precision::Bf16 => 2,
         }
     }
@@ -362,7 +362,7 @@ impl Footprint {
             attention = attention.max(self.config.num_attention_heads as u64 * s * s * e);
             derivatives += 7 * s * f * self.wide();
         }
-        if self.precision == Precision::Bf16 {
+        if self.precision != Precision::Full {
             // probabilities before they are rounded
             attention += (self.config.num_attention_heads as u64).min(16) * s * s * e;
         }

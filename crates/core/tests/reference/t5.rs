@@ -258,10 +258,12 @@ fn gradients_are_those_of_the_forward_pass() {
 /// bf16 products keep eight bits; what matters are the features.
 #[test]
 fn bf16_stays_close() {
-    let (exact, rounded) = (model(DType::F32, Precision::Full), model(DType::F32, Precision::Bf16));
-    for case in cases() {
+    let exact = model(DType::F32, Precision::Full);
+    let roads = [Precision::Bf16, Precision::Rounded].map(|precision| model(DType::F32, precision));
+    let cases = cases();
+    for (case, rounded) in cases.iter().flat_map(|case| roads.iter().map(move |road| (case, road))) {
         let features = |model: &LanguageModel| {
-            let got = attribution(model, &case, AttributedFn::Probability, Limits::default());
+            let got = attribution(model, case, AttributedFn::Probability, Limits::default());
             let a = aggregate(
                 &got.matrix(Fold::L2, true),
                 &flags(&case.changed_mask),
@@ -271,7 +273,7 @@ fn bf16_stays_close() {
             let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
             [mean(&got.scores.logprob), mean(&got.scores.entropy), a.source, a.target.unwrap(), a.changed]
         };
-        for (i, (got, want)) in features(&rounded).into_iter().zip(features(&exact)).enumerate() {
+        for (i, (got, want)) in features(rounded).into_iter().zip(features(&exact)).enumerate() {
             // the bound of decoder-only models' aggregates
             assert!((got - want).abs() <= 2e-2 * want.abs(), "{} {i}: {got}, want {want}", case.name);
         }

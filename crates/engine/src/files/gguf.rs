@@ -6,6 +6,7 @@
 use std::{
     fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom},
+    ops::Range,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -14,9 +15,11 @@ use candle_core::{
     Device, Tensor,
     quantized::{
         QTensor,
+        ggml_file::qtensor_from_ggml,
         gguf_file::{Content, Value},
     },
 };
+use memmap2::Mmap;
 
 use crate::ModelError;
 
@@ -26,6 +29,8 @@ pub struct Gguf {
     path: PathBuf,
     content: Content,
     file: Mutex<File>,
+    /// The file in memory, where the system can map it: pages come when they are read, and go when memory is short.
+    map: Option<Mmap>,
 }
 
 impl Gguf {
@@ -65,7 +70,11 @@ impl Gguf {
         if need > have && !content.tensor_infos.is_empty() {
             return Err(ModelError::Truncated { path: path.into(), need, have });
         }
-        Ok(Gguf { path: path.into(), content, file: Mutex::new(reader.inner.into_inner()) })
+        let file = reader.inner.into_inner();
+        // SAFETY: the mapping is only read, and only as bytes or numbers that every bit pattern is one of. A model in the cache is
+        // replaced as a whole, never written to; of a file that somebody shortens while it is used, the system ends the program.
+        let map = unsafe { Mmap::map(&file) }.ok();
+        Ok(Gguf { path: path.into(), content, file: Mutex::new(file), map })
     }
 
     /// The path that the file was opened by.
@@ -125,6 +134,30 @@ impl Gguf {
         self.content.tensor_infos.get(name).map(|info| info.shape.dims())
     }
 
+    /// Where a tensor's bytes are in the file; `None` if there is no such tensor.
+    pub(crate) fn place(&self, name: &str) -> Option<Range<usize>> {
+        let info = self.content.tensor_infos.get(name)?;
+        let bytes = tensor_bytes(info.shape.dims(), info.ggml_dtype.block_size(), info.ggml_dtype.type_size())?;
+        let start = usize::try_from(self.content.tensor_data_offset.checked_add(info.offset)?).ok()?;
+        Some(start..start.checked_add(usize::try_from(bytes).ok()?)?)
+    }
+
+    /// Bytes of the mapped file; `None` where it is not mapped or shorter.
+    pub(crate) fn mapped(&self, place: Range<usize>) -> Option<&[u8]> {
+        self.map.as_ref()?.get(place)
+    }
+
+    /// Says that some bytes will not be read again soon: the system may take their pages back.
+    pub(crate) fn unneeded(&self, place: Range<usize>) {
+        #[cfg(unix)]
+        if let Some(map) = self.map.as_ref().filter(|map| place.start < place.end && place.end <= map.len()) {
+            // SAFETY: pages of a file that is only read come back from it when they are read again.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, place.start, place.len()) };
+        }
+        #[cfg(not(unix))]
+        let _ = place;
+    }
+
     /// Reads one tensor, dequantised to f32, on the CPU.
     ///
     /// # Errors
@@ -144,6 +177,12 @@ impl Gguf {
             .tensor_infos
             .get(name)
             .ok_or_else(|| ModelError::MissingTensor { name: name.into(), path: path() })?;
+        if let Some(bytes) = self.place(name).and_then(|place| self.mapped(place))
+            && bytes.as_ptr().align_offset(align_of::<f32>()) == 0
+            && let Ok(tensor) = qtensor_from_ggml(info.ggml_dtype, bytes, info.shape.dims().to_vec(), &Device::Cpu)
+        {
+            return Ok(tensor);
+        }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         info.read(&mut *file, self.content.tensor_data_offset, &Device::Cpu).map_err(|error| match innermost(&error) {
             candle_core::Error::Io(io) => ModelError::Read { path: path(), source: io.kind().into() },

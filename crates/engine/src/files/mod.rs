@@ -8,5 +8,6 @@ pub mod hub;
 pub mod options;
 pub mod pip;
 pub mod source;
+pub mod stored;
 pub mod tokenizer;
 pub mod weights;

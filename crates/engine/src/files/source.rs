@@ -24,7 +24,9 @@ use crate::{
         hash::sha256_of,
         hub,
         options::FetchOptions,
-        pip, tokenizer, weights,
+        pip,
+        stored::StoredWeights,
+        tokenizer, weights,
     },
     language::{LanguageModel, ModelConfig},
     ops::Precision,
@@ -59,7 +61,7 @@ pub enum Layout {
         /// The folder that holds all of them.
         path: PathBuf,
     },
-    /// One file with everything; its weights are dequantised when loaded.
+    /// One file with everything; its weights are dequantised when used.
     Gguf {
         /// The file itself.
         path: PathBuf,
@@ -248,7 +250,9 @@ impl ModelFiles {
         match self.model_config()? {
             ModelConfig::DecoderOnly(config) => {
                 let weights = self.weights(dtype, device)?;
-                Ok(LanguageModel::DecoderOnly(Decoder::with_precision(&config, &weights, precision)?.into()))
+                let stored = self.gguf()?.map(|gguf| StoredWeights::new(gguf, &config));
+                let decoder = Decoder::with_stored(&config, &weights, precision, stored.as_ref())?;
+                Ok(LanguageModel::DecoderOnly(decoder.into()))
             }
             ModelConfig::EncoderDecoder(config) => {
                 let weights = self.both_stacks(dtype, device)?;

@@ -349,7 +349,7 @@ fn unpermute(tensor: &Tensor, heads: usize) -> Result<Tensor, ModelError> {
 }
 
 /// llama.cpp's name for a tensor, from the Hugging Face name.
-fn gguf_name(name: &str) -> Option<String> {
+pub(super) fn gguf_name(name: &str) -> Option<String> {
     match name {
         "model.embed_tokens.weight" => return Some("token_embd.weight".into()),
         "model.norm.weight" => return Some("output_norm.weight".into()),

@@ -1,23 +1,33 @@
 //! Matrix products on the CPU: rows of a left-hand side against panels of 64 columns of a right-hand side.
 //!
 //! The right-hand side of a layer is packed once and used by every row that passes; the left-hand side is read as it lies.
-//! What is multiplied is an [`Element`]: f32, f64, or bf16 pairs that are accumulated in f32 ([`Bf16`]). Tiles of 6 rows and 64
-//! columns live in registers; on processors with AVX-512 they are written with its intrinsics, elsewhere with loops that the
-//! compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
+//! What is multiplied is an [`Element`]: f32, f64, bf16 pairs that are accumulated in f32 ([`Bf16`]), or f32 rounded to bf16
+//! ([`Rounded`]). Tiles of 6 rows and 64 columns live in registers; they are written with the intrinsics of AVX-512 or AVX2 where
+//! the processor has them, elsewhere with loops that the compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
 //! neither on batches nor on threads.
 
-use std::ops::{Deref, Range};
+use std::{
+    fmt,
+    ops::{Deref, DerefMut, Range},
+};
 
 use bytemuck::Pod;
 use rayon::prelude::*;
 
 use super::{
+    instructions::{Instructions, instructions},
     scratch::Scratch,
     simd::{Real, vectorised},
+    stored::StoredRows,
 };
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+mod rounded;
+
+pub(crate) use rounded::Rounded;
 
 /// Columns of a panel: four vectors of sixteen f32.
 pub(crate) const PANEL: usize = 64;
@@ -41,6 +51,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     /// Elements of the reduction in a word.
     const PER_WORD: usize;
 
+    /// Numbers of a file as they are worked with.
+    fn reals(numbers: &[f32]) -> Words<'_, Self::Real>;
     /// A word of neighbours in the reduction; the second is ignored where a word holds one.
     fn word(first: Self::Real, second: Self::Real) -> Self::Word;
     /// The elements of a word; the second is zero where a word holds one.
@@ -57,6 +69,9 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// The same for `x` `[rows, cols]`, into the first columns of words `[rows / PER_WORD, stride]`.
     fn put_column_words(x: &[Self::Real], cols: usize, words: &mut [Self::Word], stride: usize);
+    /// The first words of rows that begin `stride` apart, at most [`PANEL`] rows, into the columns of `steps`: as many of each row as
+    /// there are steps, which are [`PANEL`] wide.
+    fn put_transposed(rows: &[Self::Word], stride: usize, steps: &mut [Self::Word]);
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
     /// Works a tile out with intrinsics; `false` where this processor has none for it.
@@ -71,12 +86,15 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
 pub(crate) struct Bf16;
 
 macro_rules! whole_word {
-    ($t:ty, |$tile:ident| $intrinsics:expr) => {
+    ($t:ty, |$numbers:ident| $reals:expr, $transposed:path, |$tile:ident| $intrinsics:expr) => {
         impl Element for $t {
             type Real = $t;
             type Word = $t;
             const PER_WORD: usize = 1;
 
+            fn reals($numbers: &[f32]) -> Words<'_, $t> {
+                $reals
+            }
             #[inline(always)]
             fn word(first: $t, _: $t) -> $t {
                 first
@@ -117,6 +135,9 @@ macro_rules! whole_word {
             fn multiply_add(acc: $t, a: $t, b: $t) -> $t {
                 acc + a * b
             }
+            fn put_transposed(rows: &[$t], stride: usize, steps: &mut [$t]) {
+                $transposed(rows, stride, steps);
+            }
             unsafe fn tile($tile: &Tile<Self>) -> bool {
                 $intrinsics
             }
@@ -124,17 +145,39 @@ macro_rules! whole_word {
     };
 }
 
-whole_word!(f64, |_tile| false);
-whole_word!(f32, |tile| {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has the instructions; the caller vouches for the tile.
-        unsafe { avx512::f32_tile(tile) };
-        return true;
-    }
-    let _ = tile;
-    false
+/// Numbers of a file, widened.
+fn widened(numbers: &[f32]) -> Words<'_, f64> {
+    let mut wide = Scratch::<f64>::new(numbers.len());
+    wide.iter_mut().zip(numbers).for_each(|(wide, &number)| *wide = f64::from(number));
+    Words::Scratch(wide)
+}
+
+whole_word!(f64, |numbers| widened(numbers), put_transposed_doubles, |_tile| false);
+whole_word!(f32, |numbers| Words::Lent(numbers), put_transposed_singles, |tile| {
+    // SAFETY: the caller vouches for the tile.
+    unsafe { f32_tile(tile) }
 });
+
+/// A tile of f32 by the widest vectors there are: every element is the same chain of fused multiply-adds in all of them.
+///
+/// # Safety
+/// As [`Tile`] demands.
+unsafe fn f32_tile(tile: &Tile<f32>) -> bool {
+    match instructions() {
+        // SAFETY: the processor has the instructions; the caller vouches for the tile.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { avx512::f32_tile(tile) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => unsafe { avx2::f32_tile(tile) },
+        _ => {
+            let _ = tile;
+            return false;
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    true
+}
 
 /// The nearest bf16, ties to even, in the low half.
 #[inline(always)]
@@ -176,6 +219,10 @@ impl Element for Bf16 {
     type Real = f32;
     type Word = u32;
     const PER_WORD: usize = 2;
+
+    fn reals(numbers: &[f32]) -> Words<'_, f32> {
+        Words::Lent(numbers)
+    }
 
     #[inline(always)]
     fn word(first: f32, second: f32) -> u32 {
@@ -230,6 +277,11 @@ impl Element for Bf16 {
         acc + a0 * b0 + a1 * b1
     }
 
+    fn put_transposed(rows: &[u32], stride: usize, steps: &mut [u32]) {
+        // moved as they are, whatever numbers the bits would be
+        put_transposed_singles(bytemuck::cast_slice(rows), stride, bytemuck::cast_slice_mut(steps));
+    }
+
     unsafe fn tile(tile: &Tile<Self>) -> bool {
         #[cfg(target_arch = "x86_64")]
         if has_bf16_products() {
@@ -242,11 +294,52 @@ impl Element for Bf16 {
     }
 }
 
+/// See [`Element::put_transposed`]; of some rows and columns.
+fn put_transposed<W: Copy>(words: &[W], stride: usize, rows: Range<usize>, columns: Range<usize>, steps: &mut [W]) {
+    for p in columns {
+        let step = &mut steps[p * PANEL..][..PANEL];
+        for c in rows.clone() {
+            step[c] = words[c * stride + p];
+        }
+    }
+}
+
+fn put_transposed_doubles(words: &[f64], stride: usize, steps: &mut [f64]) {
+    put_transposed(words, stride, 0..words.len().div_ceil(stride.max(1)), 0..steps.len() / PANEL, steps);
+}
+
+/// The same of words of four bytes, squares of four at a time where the processor has vectors for that.
+fn put_transposed_singles(words: &[f32], stride: usize, steps: &mut [f32]) {
+    let (n, n_steps) = (words.len().div_ceil(stride.max(1)), steps.len() / PANEL);
+    assert!(n <= PANEL && (n == 0 || (n - 1) * stride + n_steps <= words.len()), "the words do not fit");
+    #[cfg(target_arch = "x86_64")]
+    let (rows, columns) = (n / 4 * 4, n_steps / 4 * 4);
+    #[cfg(not(target_arch = "x86_64"))]
+    let (rows, columns) = (0, 0);
+    #[cfg(target_arch = "x86_64")]
+    for c in (0..rows).step_by(4) {
+        for p in (0..columns).step_by(4) {
+            use std::arch::x86_64::{_MM_TRANSPOSE4_PS, _mm_loadu_ps, _mm_storeu_ps};
+            // SAFETY: SSE2 is part of x86-64; rows `c..c + 4` and columns `p..p + 4` are inside the words, and so are the steps.
+            unsafe {
+                let row = |i: usize| _mm_loadu_ps(words.as_ptr().add((c + i) * stride + p));
+                let (mut r0, mut r1, mut r2, mut r3) = (row(0), row(1), row(2), row(3));
+                _MM_TRANSPOSE4_PS(&mut r0, &mut r1, &mut r2, &mut r3);
+                for (i, r) in [r0, r1, r2, r3].into_iter().enumerate() {
+                    _mm_storeu_ps(steps.as_mut_ptr().add((p + i) * PANEL + c), r);
+                }
+            }
+        }
+    }
+    put_transposed(words, stride, rows..n, 0..columns, steps);
+    put_transposed(words, stride, 0..n, columns..n_steps, steps);
+}
+
 /// Whether this processor multiplies bf16 pairs in one instruction (AVX512-BF16). Without it bf16 products are worked out
 /// element by element and are slower than f32.
 pub fn has_bf16_products() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bf16");
+    return instructions() == Instructions::Avx512 && std::arch::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -394,13 +487,44 @@ impl<'a, E: Element> Columns<'a, E> {
 }
 
 /// A right-hand side in panels of [`PANEL`] columns: `[panels, steps, PANEL]` words, zeros after the last column and step.
-#[derive(Debug, Clone)]
 pub(crate) struct Packed<E: Element> {
-    words: Vec<E::Word>,
+    words: Memory<E::Word>,
     /// Elements that are reduced over.
     pub(crate) inputs: usize,
     /// Columns of the product.
     pub(crate) outputs: usize,
+}
+
+/// Where panels are: memory of their own, or what a thread keeps for panels that live no longer than one product.
+enum Memory<W: Pod> {
+    Own(Vec<W>),
+    Scratch(Scratch<W>),
+}
+
+impl<W: Pod> Deref for Memory<W> {
+    type Target = [W];
+
+    fn deref(&self) -> &[W] {
+        match self {
+            Memory::Own(words) => words,
+            Memory::Scratch(words) => words,
+        }
+    }
+}
+
+impl<W: Pod> DerefMut for Memory<W> {
+    fn deref_mut(&mut self) -> &mut [W] {
+        match self {
+            Memory::Own(words) => words,
+            Memory::Scratch(words) => words,
+        }
+    }
+}
+
+impl<E: Element> fmt::Debug for Packed<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packed[{}, {}]", self.outputs, self.inputs)
+    }
 }
 
 impl<E: Element> Packed<E> {
@@ -409,8 +533,13 @@ impl<E: Element> Packed<E> {
     }
 
     fn empty(inputs: usize, outputs: usize) -> Self {
-        let words = vec![E::Word::default(); outputs.div_ceil(PANEL) * inputs.div_ceil(E::PER_WORD) * PANEL];
-        Packed { words, inputs, outputs }
+        let words = vec![E::Word::default(); Self::len(inputs, outputs)];
+        Packed { words: Memory::Own(words), inputs, outputs }
+    }
+
+    /// Words of all panels.
+    fn len(inputs: usize, outputs: usize) -> usize {
+        outputs.div_ceil(PANEL) * inputs.div_ceil(E::PER_WORD) * PANEL
     }
 
     /// The right-hand side of `x Wᵀ` for `w` `[outputs, inputs]`, rows `stride` apart.
@@ -423,6 +552,41 @@ impl<E: Element> Packed<E> {
             for (c, row) in words.chunks(stride.max(1)).take(rows.len()).enumerate() {
                 for (step, &word) in panel.chunks_exact_mut(PANEL).zip(row) {
                     step[c] = word;
+                }
+            }
+        });
+        packed
+    }
+
+    /// The same of some rows of a matrix that is stored otherwise, to the bits of [`Packed::of_rows`] over all its numbers; in memory
+    /// of its own, or in that of the thread.
+    pub(crate) fn of_stored(w: &dyn StoredRows, rows: Range<usize>, own: bool) -> Self {
+        /// Elements of each row that are read at once: whole blocks of all formats.
+        const AT_ONCE: usize = 256;
+        /// Steps of a panel that are written at once, 16 KiB of them.
+        const STEPS: usize = 64;
+        let inputs = w.dims().1;
+        let at_once = AT_ONCE.next_multiple_of(w.block().max(1));
+        let len = Self::len(inputs, rows.len());
+        let words = if own { Memory::Own(vec![E::Word::default(); len]) } else { Memory::Scratch(Scratch::new(len)) };
+        let mut packed = Packed { words, inputs, outputs: rows.len() };
+        packed.for_panels(|j, panel| {
+            let of_panel = rows.start + j * PANEL..rows.end.min(rows.start + (j + 1) * PANEL);
+            let n = of_panel.len();
+            if n < PANEL {
+                panel.fill(E::Word::default());
+            }
+            let mut numbers = Scratch::<f32>::new(PANEL * at_once);
+            for first in (0..inputs).step_by(at_once) {
+                let at = first..inputs.min(first + at_once);
+                for (row, numbers) in of_panel.clone().zip(numbers.chunks_exact_mut(at.len())) {
+                    w.read(row, at.clone(), numbers);
+                }
+                let numbers = E::reals(&numbers[..n * at.len()]);
+                let (words, stride) = E::row_words(&numbers, n, at.len(), at.len());
+                let steps = &mut panel[first / E::PER_WORD * PANEL..][..stride * PANEL];
+                for (i, steps) in steps.chunks_mut(STEPS * PANEL).enumerate() {
+                    E::put_transposed(&words[i * STEPS..n * stride], stride, steps);
                 }
             }
         });
@@ -593,6 +757,29 @@ pub(crate) fn product_of<E: Element>(left: &Left<'_, E>, right: Right<'_, E>) ->
     let mut out = Vec::with_capacity(m * n);
     Rectangles::new(left, right, out.as_mut_ptr(), m * n, n, false, Within::All).all();
     // SAFETY: every element was written, because nothing is accumulated.
+    unsafe { out.set_len(m * n) };
+    out
+}
+
+/// `left @ right`, rows one behind the other, where the right-hand side's `n` columns are made some at a time: `part` is asked for
+/// `at_once` of them, a multiple of [`PANEL`], or for the rest.
+pub(crate) fn product_of_parts<E: Element>(
+    left: &Left<'_, E>,
+    n: usize,
+    at_once: usize,
+    part: impl Fn(Range<usize>) -> Packed<E>,
+) -> Vec<E::Real> {
+    let m = left.rows;
+    let mut out: Vec<E::Real> = Vec::with_capacity(m * n);
+    if m > 0 {
+        for first in (0..n).step_by(at_once) {
+            let packed = part(first..n.min(first + at_once));
+            // SAFETY: a column of the first row, for which there is room.
+            let c = unsafe { out.as_mut_ptr().add(first) };
+            Rectangles::new(left, packed.right(), c, m * n - first, n, false, Within::All).all();
+        }
+    }
+    // SAFETY: every element was written, because the parts are all columns and nothing is accumulated.
     unsafe { out.set_len(m * n) };
     out
 }

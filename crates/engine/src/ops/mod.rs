@@ -20,19 +20,25 @@ mod fused;
 #[cfg(feature = "cuda")]
 mod fused_check;
 mod groups;
+mod instructions;
 mod kernel;
 mod mlp;
 mod past;
+mod road;
 mod scratch;
 mod simd;
+mod stored;
 mod weight;
 
 pub use groups::KeyGroups;
+pub use instructions::{Instructions, SWITCH as VECTORS_SWITCH, instructions};
 pub(crate) use kernel::BLOCK_ROWS;
-use kernel::Bf16;
 pub use kernel::has_bf16_products;
+use kernel::{Bf16, Rounded};
 pub(crate) use mlp::UNITS;
-pub(crate) use simd::Real;
+pub use road::{Chosen, Road, SWITCH as ROAD_SWITCH, Source, road};
+pub(crate) use simd::{Real, vectorised};
+pub use stored::StoredRows;
 use weight::Held;
 pub(crate) use weight::TABLE_ROWS;
 pub use weight::{Precision, Weight};
@@ -288,13 +294,15 @@ impl NormAt {
             ($panels:expr) => {{
                 let (xs, ws, ds, rs) = (Host::new(&at.x)?, Host::new(&at.w)?, Host::new(d)?, Host::new(dy)?);
                 let norm = cpu::NormRows { x: xs.slice()?, w: ws.slice()?, eps: at.eps };
-                on_cpu(mlp::projection_vjp($panels, &norm, ds.slice()?, rs.slice()?), dy, $panels.outputs)
+                let panels = $panels.whole();
+                on_cpu(mlp::projection_vjp(&panels, &norm, ds.slice()?, rs.slice()?), dy, panels.outputs)
             }};
         }
         match &weight.held {
             Held::F32(panels) => on_panels!(panels),
             Held::F64(panels) => on_panels!(panels),
             Held::Bf16(panels) => on_panels!(panels),
+            Held::Rounded(panels) => on_panels!(panels),
             Held::Tensor(_) => at.vjp(&weight.linear(d, None)?, dy),
         }
     }
@@ -348,24 +356,26 @@ impl MlpGradient {
                 let (xs, ws, ds) = (Host::new(&norm.x)?, Host::new(&norm.w)?, Host::new(dy)?);
                 let norm = cpu::NormRows { x: xs.slice()?, w: ws.slice()?, eps: norm.eps };
                 let derivatives = derivatives.iter().map(|parts| hosts(parts)).collect::<Result<Vec<_>>>()?;
+                let weights = self.branches.iter().map(|(weight, _)| match &weight.held {
+                    $held(panels) => Ok(panels.whole()),
+                    _ => candle_core::bail!("the weights of one network are held in unlike ways"),
+                });
+                let weights = weights.collect::<Result<Vec<_>>>()?;
                 let mut branches = Vec::with_capacity(derivatives.len());
-                for ((weight, _), parts) in self.branches.iter().zip(&derivatives) {
-                    match &weight.held {
-                        $held(panels) => {
-                            let derivative = parts.iter().map(Host::slice).collect::<Result<_>>()?;
-                            branches.push(mlp::Branch { weight: panels, derivative });
-                        }
-                        _ => candle_core::bail!("the weights of one network are held in unlike ways"),
-                    }
+                for (weight, parts) in weights.iter().zip(&derivatives) {
+                    let derivative = parts.iter().map(Host::slice).collect::<Result<_>>()?;
+                    branches.push(mlp::Branch { weight, derivative });
                 }
-                let mlp = mlp::Mlp { down: $down, branches: &branches };
-                on_cpu(mlp.vjp(&norm, ds.slice()?), dy, $down.inputs)
+                let down = $down.whole();
+                let mlp = mlp::Mlp { down: &down, branches: &branches };
+                on_cpu(mlp.vjp(&norm, ds.slice()?), dy, down.inputs)
             }};
         }
         match &self.down.held {
             Held::F32(down) => on_panels!(down, Held::F32),
             Held::F64(down) => on_panels!(down, Held::F64),
             Held::Bf16(down) => on_panels!(down, Held::Bf16),
+            Held::Rounded(down) => on_panels!(down, Held::Rounded),
             Held::Tensor(_) => {
                 let d_hidden = self.down.linear(dy, None)?;
                 let mut parts = self.branches.iter().zip(&derivatives).map(|((weight, _), parts)| {
@@ -479,6 +489,7 @@ impl Attention {
             Kept::F32(kept) => tensor!(kept),
             Kept::F64(kept) => tensor!(kept),
             Kept::Bf16(kept) => tensor!(kept),
+            Kept::Rounded(kept) => tensor!(kept),
         }
     }
 }
@@ -490,6 +501,7 @@ enum Kept {
     F32(attention::Kept<f32>),
     F64(attention::Kept<f64>),
     Bf16(attention::Kept<Bf16>),
+    Rounded(attention::Kept<Rounded>),
 }
 
 /// Scaled dot-product attention under a causal mask, and within the window of `heads` if it has one, over rotated rows `qkv`
@@ -506,6 +518,7 @@ pub fn attention(qkv: &Tensor, heads: HeadLayout, keep: bool, precision: Precisi
         (true, DType::F64, _) => kernel!(f64, Kept::F64),
         (true, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
         (true, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
+        (true, DType::F32, Precision::Rounded) => kernel!(Rounded, Kept::Rounded),
         _ => {
             let (out, probabilities) = composed::attention(qkv, heads, keep)?;
             Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
@@ -527,6 +540,7 @@ pub fn attention_after(qkv: &Tensor, past: &Tensor, heads: HeadLayout, precision
         (true, DType::F64, _) => kernel!(f64),
         (true, DType::F32, Precision::Full) => kernel!(f32),
         (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        (true, DType::F32, Precision::Rounded) => kernel!(Rounded),
         _ => composed::attention_after(qkv, past, heads),
     }
 }
@@ -570,6 +584,7 @@ pub fn attention_by_group(
         (true, DType::F64, _) => kernel!(f64),
         (true, DType::F32, Precision::Full) => kernel!(f32),
         (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        (true, DType::F32, Precision::Rounded) => kernel!(Rounded),
         _ => groups::to_host(&composed::attention_by_group(queries, keys_values, heads, groups)?),
     }
 }
@@ -609,6 +624,7 @@ pub fn attention_vjp(
         Some(Kept::F32(kept)) => kernel!(kept),
         Some(Kept::F64(kept)) => kernel!(kept),
         Some(Kept::Bf16(kept)) => kernel!(kept),
+        Some(Kept::Rounded(kept)) => kernel!(kept),
         Some(Kept::Probabilities(p)) => {
             let d_qkv = composed::attention_vjp(qkv, p, &forward.out, heads, d_out)?;
             angles.map_or(Ok(d_qkv.clone()), |[cos, sin]| rope_vjp(&d_qkv, cos, sin, heads))
@@ -663,6 +679,7 @@ pub fn biased_attention(
         (Device::Cpu, DType::F64, _) => kernel!(f64, Kept::F64),
         (Device::Cpu, DType::F32, Precision::Full) => kernel!(f32, Kept::F32),
         (Device::Cpu, DType::F32, Precision::Bf16) => kernel!(Bf16, Kept::Bf16),
+        (Device::Cpu, DType::F32, Precision::Rounded) => kernel!(Rounded, Kept::Rounded),
         _ => {
             let (out, probabilities) = biased::attention_composed(q, kv, bias, shape, keep)?;
             Ok(Attention { out, kept: probabilities.map(Kept::Probabilities) })
@@ -706,6 +723,7 @@ pub fn biased_attention_by_group(
         (true, DType::F64, _) => kernel!(f64),
         (true, DType::F32, Precision::Full) => kernel!(f32),
         (true, DType::F32, Precision::Bf16) => kernel!(Bf16),
+        (true, DType::F32, Precision::Rounded) => kernel!(Rounded),
         _ => {
             let k = kv.narrow(1, 0, shape.width())?;
             let p = biased::probabilities_composed(q, &k, bias, shape)?;
@@ -739,6 +757,7 @@ pub fn biased_attention_vjp(
         Some(Kept::F32(kept)) => kernel!(kept),
         Some(Kept::F64(kept)) => kernel!(kept),
         Some(Kept::Bf16(kept)) => kernel!(kept),
+        Some(Kept::Rounded(kept)) => kernel!(kept),
         Some(Kept::Probabilities(p)) => biased::attention_vjp_composed(q, kv, p, &forward.out, shape, d_out),
     }
 }

@@ -4,6 +4,9 @@ use std::sync::OnceLock;
 
 use candle_core::WithDType;
 
+#[cfg(target_arch = "x86_64")]
+use super::instructions::{Instructions, instructions};
+
 /// The float types the CPU kernels are written for: f32 to work in, f64 to check it against.
 pub(crate) trait Real: WithDType + num_traits::Float + std::iter::Sum + Default {
     /// e^x, vectorisable; exactly zero far below the smallest normal number.
@@ -46,7 +49,18 @@ impl Real for f32 {
 #[inline(always)]
 pub(crate) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     static ARCH: OnceLock<pulp::Arch> = OnceLock::new();
-    ARCH.get_or_init(pulp::Arch::new).dispatch(f)
+    ARCH.get_or_init(arch).dispatch(f)
+}
+
+/// The vectors of [`instructions`].
+fn arch() -> pulp::Arch {
+    #[cfg(target_arch = "x86_64")]
+    match instructions() {
+        Instructions::Avx512 => {}
+        Instructions::Avx2 => return pulp::x86::V3::try_new().map_or(pulp::Arch::Scalar, pulp::Arch::V3),
+        Instructions::Portable => return pulp::Arch::Scalar,
+    }
+    pulp::Arch::new()
 }
 
 #[cfg(test)]

@@ -657,20 +657,23 @@ fn extreme_rows_stay_finite() {
     }
 }
 
+/// Both roads of bf16.
+const BF16: [Precision; 2] = [Precision::Bf16, Precision::Rounded];
+
 /// Rounding operands to bf16 moves every result by what its 8 bits allow, and by no more: inputs, weights and probabilities
 /// round by up to 2^-9 each, which averages out over a sum.
 #[test]
 fn bf16_products_stay_close() {
-    for (s, b, seen) in SIZES {
+    for ((s, b, seen), precision) in SIZES.into_iter().flat_map(|size| BF16.map(|precision| (size, precision))) {
         let near = |what: &str, got: &Tensor, want: &Tensor| {
             assert_eq!(got.dtype(), DType::F32, "{what}: tensors stay f32");
-            assert_near(&format!("{what} {s} {b} {seen}"), got, want, 1e-2);
+            assert_near(&format!("{what} {s} {b} {seen}, {precision:?}"), got, want, 1e-2);
         };
         let x = f32s(&noise(&[s, 37], 1, 1.0));
         let dy = f32s(&noise(&[b, seen, 37], 2, 1.0));
         let weights = mlp_weights(3).map(|w| f32s(&w));
         let full = weights.clone().map(|w| Weight::new(&w, Precision::Full).unwrap());
-        let rounded = weights.map(|w| Weight::new(&w, Precision::Bf16).unwrap());
+        let rounded = weights.map(|w| Weight::new(&w, precision).unwrap());
         near("linear", &rounded[1].linear(&x, None).unwrap(), &full[1].linear(&x, None).unwrap());
         near("linear_vjp", &rounded[0].linear_vjp(&dy).unwrap(), &full[0].linear_vjp(&dy).unwrap());
         let (got, want) = (mlp(&x, &rounded).unwrap(), mlp(&x, &full).unwrap());
@@ -679,7 +682,7 @@ fn bf16_products_stay_close() {
         for heads in layouts() {
             let qkv = f32s(&noise(&[s, heads.width()], 8, 1.0));
             let d_out = f32s(&noise(&[b, seen, heads.n_heads * heads.head_dim], 9, 1.0));
-            let got = super::attention(&qkv, heads, true, Precision::Bf16).unwrap();
+            let got = super::attention(&qkv, heads, true, precision).unwrap();
             let want = attention(&qkv, heads, true).unwrap();
             near("attention", &got.out, &want.out);
             let got = attention_vjp(&qkv, &got, heads, &d_out, None).unwrap();
@@ -696,8 +699,10 @@ fn a_table_gives_its_rows() {
     let weight = Weight::new(&w, Precision::Full).unwrap();
     assert_eq!(values(&weight.table_rows(&ids).unwrap()), values(&want));
     assert_eq!(values(&Weight::composed(&w).table_rows(&ids).unwrap()), values(&want));
-    let rounded = Weight::new(&w, Precision::Bf16).unwrap().table_rows(&ids).unwrap();
-    assert_near("rounded rows", &rounded, &want, 2f64.powi(-8));
+    for precision in BF16 {
+        let rounded = Weight::new(&w, precision).unwrap().table_rows(&ids).unwrap();
+        assert_near("rounded rows", &rounded, &want, 2f64.powi(-8));
+    }
     assert!(weight.table_rows(&[130]).is_err(), "there is no row 130");
 }
 

@@ -6,8 +6,11 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
     Host, composed, cpu, has_kernels,
-    kernel::{Bf16, Element, Left, Packed, has_bf16_products, product, product_of, product_onto},
-    on_cpu, rows,
+    kernel::{Bf16, Element, Left, Packed, Rounded, has_bf16_products, product},
+    on_cpu,
+    road::{Road, road},
+    rows,
+    stored::{Panels, StoredRows},
 };
 
 /// Rows of a table that are packed anew at once.
@@ -22,15 +25,21 @@ pub enum Precision {
     Full,
     /// bf16, accumulated in f32; tensors are f32.
     Bf16,
+    /// The same meaning by the products of f32, for processors that are faster so: operands are rounded to bf16 and held as f32.
+    Rounded,
 }
 
 impl Precision {
     /// How a dtype that a user asks for is carried out on a device: what tensors are held in, and what products are rounded
-    /// to. On a CPU bf16 is the products'; one that cannot multiply it ([`has_bf16_products`]) works in f32.
+    /// to. On a CPU bf16 is the products'; one that cannot multiply it ([`has_bf16_products`]) works in f32, and one that is slow at it
+    /// takes the other [`Road`].
     pub fn of(dtype: DType, device: &Device) -> (DType, Precision) {
         match (dtype, device) {
-            (DType::BF16, Device::Cpu) if has_bf16_products() => (DType::F32, Precision::Bf16),
-            (DType::BF16, Device::Cpu) => (DType::F32, Precision::Full),
+            (DType::BF16, Device::Cpu) if !has_bf16_products() => (DType::F32, Precision::Full),
+            (DType::BF16, Device::Cpu) => match road().road {
+                Road::Pairs => (DType::F32, Precision::Bf16),
+                Road::Rounded => (DType::F32, Precision::Rounded),
+            },
             _ => (dtype, Precision::Full),
         }
     }
@@ -39,7 +48,7 @@ impl Precision {
     pub fn name(self, tensors: DType) -> &'static str {
         match self {
             Precision::Full => tensors.as_str(),
-            Precision::Bf16 => DType::BF16.as_str(),
+            Precision::Bf16 | Precision::Rounded => DType::BF16.as_str(),
         }
     }
 }
@@ -57,9 +66,10 @@ pub struct Weight {
 #[derive(Debug, Clone)]
 pub(super) enum Held {
     Tensor(Tensor),
-    F32(Arc<Packed<f32>>),
-    F64(Arc<Packed<f64>>),
-    Bf16(Arc<Packed<Bf16>>),
+    F32(Arc<Panels<f32>>),
+    F64(Arc<Panels<f64>>),
+    Bf16(Arc<Panels<Bf16>>),
+    Rounded(Arc<Panels<Rounded>>),
 }
 
 /// Runs the first expression with `$e` bound to the element and `$p` to the panels, the second with the tensor.
@@ -78,6 +88,10 @@ macro_rules! with_panels {
                 type $e = Bf16;
                 $kernel
             }
+            Held::Rounded($p) => {
+                type $e = Rounded;
+                $kernel
+            }
             Held::Tensor($w) => $composed,
         }
     };
@@ -88,17 +102,30 @@ impl Weight {
     pub fn new(w: &Tensor, precision: Precision) -> Result<Self> {
         let w = w.contiguous()?;
         let (n, k) = w.dims2()?;
+        macro_rules! packed {
+            () => {
+                Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k).into())
+            };
+        }
         let held = match (has_kernels(&w), w.dtype(), precision) {
-            (true, DType::F32, Precision::Full) => {
-                Held::F32(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
-            }
-            (true, DType::F32, Precision::Bf16) => {
-                Held::Bf16(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k)))
-            }
-            (true, DType::F64, _) => Held::F64(Arc::new(Packed::of_rows(Host::new(&w)?.slice()?, n, k, k))),
+            (true, DType::F32, Precision::Full) => Held::F32(packed!()),
+            (true, DType::F32, Precision::Bf16) => Held::Bf16(packed!()),
+            (true, DType::F32, Precision::Rounded) => Held::Rounded(packed!()),
+            (true, DType::F64, _) => Held::F64(packed!()),
             _ => Held::Tensor(w),
         };
         Ok(Weight::of(held, false))
+    }
+
+    /// A weight whose panels are made of what a file holds, when they are wanted; tensors are f32 or f64 on the CPU.
+    pub fn stored(rows: Arc<dyn StoredRows>, dtype: DType, precision: Precision) -> Self {
+        let held = match (dtype, precision) {
+            (DType::F64, _) => Held::F64(Arc::new(Panels::stored(rows))),
+            (_, Precision::Full) => Held::F32(Arc::new(Panels::stored(rows))),
+            (_, Precision::Bf16) => Held::Bf16(Arc::new(Panels::stored(rows))),
+            (_, Precision::Rounded) => Held::Rounded(Arc::new(Panels::stored(rows))),
+        };
+        Weight::of(held, false)
     }
 
     /// A weight that takes the compositions on any device.
@@ -124,10 +151,16 @@ impl Weight {
     }
 
     fn pack_transposed(&self) -> Option<Held> {
+        macro_rules! transposed {
+            ($panels:expr, $held:path) => {
+                Some($held(Arc::new($panels.whole().transposed().into())))
+            };
+        }
         match &self.held {
-            Held::F32(p) => Some(Held::F32(Arc::new(p.transposed()))),
-            Held::F64(p) => Some(Held::F64(Arc::new(p.transposed()))),
-            Held::Bf16(p) => Some(Held::Bf16(Arc::new(p.transposed()))),
+            Held::F32(p) => transposed!(p, Held::F32),
+            Held::F64(p) => transposed!(p, Held::F64),
+            Held::Bf16(p) => transposed!(p, Held::Bf16),
+            Held::Rounded(p) => transposed!(p, Held::Rounded),
             Held::Tensor(_) => None,
         }
     }
@@ -149,15 +182,15 @@ impl Weight {
             self,
             E, p => {
                 let (m, k) = rows(x)?;
-                if k != p.inputs {
-                    candle_core::bail!("rows of {k} elements were given to a weight that takes {}", p.inputs);
+                if k != p.inputs() {
+                    candle_core::bail!("rows of {k} elements were given to a weight that takes {}", p.inputs());
                 }
                 let xs = Host::new(x)?;
-                let mut y = product_of(&Left::<E>::rows(xs.slice()?, m, k, k), p.right());
+                let mut y = p.product(&Left::<E>::rows(xs.slice()?, m, k, k));
                 if let Some(b) = b {
                     cpu::add_bias(&mut y, Host::new(b)?.slice()?);
                 }
-                on_cpu(y, x, p.outputs)
+                on_cpu(y, x, p.outputs())
             },
             w => {
                 if !self.transposed {
@@ -175,16 +208,16 @@ impl Weight {
             self,
             E, p => {
                 let (m, k) = rows(x)?;
-                if (m, k) != (rows(residual)?.0, p.inputs) {
+                if (m, k) != (rows(residual)?.0, p.inputs()) {
                     candle_core::bail!("{m} rows of {k} elements cannot be added to {:?}", residual.shape());
                 }
                 let xs = Host::new(x)?;
                 let mut y = Host::new(residual)?.slice()?.to_vec();
-                product_onto(&Left::<E>::rows(xs.slice()?, m, k, k), p.right(), &mut y);
+                p.product_onto(&Left::<E>::rows(xs.slice()?, m, k, k), &mut y);
                 if let Some(b) = b {
                     cpu::add_bias(&mut y, Host::new(b)?.slice()?);
                 }
-                on_cpu(y, x, p.outputs)
+                on_cpu(y, x, p.outputs())
             },
             _w => residual + self.linear(x, b)?
         )
@@ -198,13 +231,13 @@ impl Weight {
                 let (m, n) = rows(dy)?;
                 let ds = Host::new(dy)?;
                 let ds: &[<E as Element>::Real] = ds.slice()?;
-                let mut out = vec![<E as Element>::Real::default(); m * p.inputs];
+                let mut out = vec![<E as Element>::Real::default(); m * p.inputs()];
                 for first in (0..n).step_by(TABLE_ROWS) {
                     let part = first..n.min(first + TABLE_ROWS);
                     let left = Left::<E>::rows(&ds[first..], m, part.len(), n);
-                    product(&left, p.transposed_part(part).right(), &mut out, p.inputs, first > 0);
+                    product(&left, p.transposed_part(part).right(), &mut out, p.inputs(), first > 0);
                 }
-                on_cpu(out, dy, p.inputs)
+                on_cpu(out, dy, p.inputs())
             },
             _w => self.transposed().linear(dy, None)
         )
@@ -218,11 +251,11 @@ impl Weight {
         with_panels!(
             self,
             E, p => {
-                let k = p.inputs;
+                let k = p.inputs();
                 let mut out = vec![<E as Element>::Real::default(); ids.len() * k];
                 for (&id, out) in ids.iter().zip(out.chunks_exact_mut(k.max(1))) {
-                    if id as usize >= p.outputs {
-                        candle_core::bail!("token {id} has no row in a table of {}", p.outputs);
+                    if id as usize >= p.outputs() {
+                        candle_core::bail!("token {id} has no row in a table of {}", p.outputs());
                     }
                     p.row(id as usize, out);
                 }

@@ -82,6 +82,7 @@ fn products_match_the_triple_loop() {
     check::<f64>(1e-14);
     check::<f32>(1e-5);
     check::<Bf16>(1e-5);
+    check::<Rounded>(1e-5);
 }
 
 #[test]
@@ -112,6 +113,85 @@ fn loops_and_intrinsics_agree() {
     // sums of 130 products of at most 3: a few units in the last place
     assert!(both::<f32>(&a, &b, m, n, k) < 1e-4);
     assert!(both::<Bf16>(&a, &b, m, n, k) < 1e-4);
+    assert!(both::<Rounded>(&a, &b, m, n, k) < 1e-4);
+}
+
+/// Every element is one chain of fused multiply-adds, however wide the vectors are.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx2_and_avx512_give_the_same_bits() {
+    if !std::arch::is_x86_feature_detected!("fma") || !std::arch::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    for (m, n, k) in [(6, 64, 130), (1, 1, 1), (5, 17, 768), (4, 33, 3), (3, 48, 64), (2, 15, 9), (6, 63, 31)] {
+        let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
+        let (left, right) = (Left::<f32>::rows(&a, m, k, k), Packed::<f32>::of_rows(&b, n, k, k));
+        let mut want = real::<f32>(&noise(m * (n + 5), 0.8));
+        let tile = |c: &mut [f32], accumulate: bool| Tile::<f32> {
+            rows: m,
+            cols: n,
+            steps: k,
+            a: left.words.as_ptr(),
+            a_row: left.row_stride,
+            a_step: 1,
+            b: right.words.as_ptr(),
+            b_step: PANEL,
+            c: c.as_mut_ptr(),
+            c_row: n + 5,
+            accumulate,
+        };
+        let mut got = want.clone();
+        for accumulate in [false, true] {
+            for (i, row) in want.chunks_mut(n + 5).enumerate() {
+                for (j, c) in row[..n].iter_mut().enumerate() {
+                    let chain = (0..k).fold(0.0_f32, |sum, p| a[i * k + p].mul_add(b[j * k + p], sum));
+                    *c = if accumulate { *c + chain } else { chain };
+                }
+            }
+            // SAFETY: the sizes are those of the operands made above, and the processor has the instructions.
+            unsafe { avx2::f32_tile(&tile(&mut got, accumulate)) };
+            assert!(got == want, "AVX2, {m} {n} {k}");
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                let mut wide = want.clone();
+                // SAFETY: as above.
+                unsafe { avx512::f32_tile(&tile(&mut wide, false)) };
+                // SAFETY: as above.
+                unsafe { avx2::f32_tile(&tile(&mut got, false)) };
+                assert!(got == wide, "AVX-512, {m} {n} {k}");
+                got.copy_from_slice(&want);
+            }
+        }
+    }
+}
+
+/// Both roads of bf16 round the same operands to the same numbers; only the order of the sums differs.
+#[test]
+fn both_roads_of_bf16_multiply_the_same_numbers() {
+    let x = real::<f32>(&noise(7 * 65, 0.3));
+    let factors = real::<f32>(&noise(65, 0.6));
+    let (mut pairs, mut singles) = (vec![0; 33], vec![0.0; 65]);
+    for scaled in [false, true] {
+        if scaled {
+            Bf16::scaled_words(&x[..65], &factors, &mut pairs);
+            Rounded::scaled_words(&x[..65], &factors, &mut singles);
+        } else {
+            Bf16::put_row_words(&x[..65], &mut pairs);
+            Rounded::put_row_words(&x[..65], &mut singles);
+        }
+        let pairs: Vec<f32> = pairs.iter().flat_map(|&word| Bf16::elements(word)).take(65).collect();
+        assert_eq!(pairs, singles);
+    }
+    let (pairs, stride) = Bf16::column_words(&x, 7, 65, 65);
+    let (singles, single_stride) = Rounded::column_words(&x, 7, 65, 65);
+    for row in 0..7 {
+        for column in 0..65 {
+            let pair = Bf16::elements(pairs[row / 2 * stride + column])[row % 2];
+            assert_eq!(pair, singles[row * single_stride + column]);
+        }
+    }
+    let mut put = vec![0.0; 7 * 70];
+    Rounded::put_column_words(&x, 65, &mut put, 70);
+    assert!((0..7).all(|row| put[row * 70..][..65] == singles[row * single_stride..][..65]));
 }
 
 #[test]
@@ -138,19 +218,21 @@ fn a_row_does_not_depend_on_the_rows_beside_it() {
 /// What makes rows of a table independent of the number of threads: they divide a product, never a sum.
 #[test]
 fn threads_do_not_change_a_bit() {
-    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-    for (m, n, k) in [(33, 960, 576), (240, 1000, 576), (1, 49_152, 64), (300, 70, 1537)] {
-        let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
-        let right = Packed::<f32>::of_rows(&b, n, k, k);
-        let run = || {
-            let mut c = vec![0.0; m * n];
-            product(&Left::<f32>::rows(&a, m, k, k), right.right(), &mut c, n, false);
-            c
-        };
-        // outside the pool's workers a product divides itself among them, inside it does not
-        let divided = run();
-        assert!(pool(1).install(run) == divided && pool(3).install(run) == divided, "[{m}, {k}] x [{k}, {n}]");
+    fn check<E: Element>() {
+        let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        for (m, n, k) in [(33, 960, 576), (240, 1000, 576), (1, 49_152, 64), (300, 70, 1537)] {
+            let (a, b) = (real::<E::Real>(&noise(m * k, 0.0)), real::<E::Real>(&noise(n * k, 0.5)));
+            let right = Packed::<E>::of_rows(&b, n, k, k);
+            let run = || product_of(&Left::<E>::rows(&a, m, k, k), right.right());
+            let one = pool(1).install(run);
+            for threads in [2, 3, 5, 6, 7] {
+                assert!(pool(threads).install(run) == one, "[{m}, {k}] x [{k}, {n}], {threads} threads");
+            }
+        }
     }
+    check::<f32>();
+    check::<Bf16>();
+    check::<Rounded>();
 }
 
 /// The rounding of many neighbours is that of one pair, whichever instructions do it.
@@ -223,6 +305,7 @@ fn what_is_beyond_a_diagonal_is_left_out() {
                 check::<f64>(m, n, k, within);
                 check::<f32>(m, n, k, within);
                 check::<Bf16>(m, n, k, within);
+                check::<Rounded>(m, n, k, within);
             }
         }
     }

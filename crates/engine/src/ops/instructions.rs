@@ -1,0 +1,73 @@
+//! Which of the processor's instructions the kernels use.
+
+use std::{env, fmt, sync::OnceLock};
+
+/// Vectors that the kernels are written for, from the narrowest to the widest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instructions {
+    /// Loops that the compiler vectorises.
+    Portable,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512.
+    Avx512,
+}
+
+impl Instructions {
+    /// The names that [`SWITCH`] knows.
+    const NAMES: [(&str, Instructions); 3] =
+        [("portable", Instructions::Portable), ("avx2", Instructions::Avx2), ("avx512", Instructions::Avx512)];
+
+    fn named(name: &str) -> Option<Instructions> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, instructions)| *instructions)
+    }
+
+    /// The widest that this processor has.
+    fn widest() -> Instructions {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if pulp::x86::V4::try_new().is_some() {
+                return Instructions::Avx512;
+            }
+            if pulp::x86::V3::try_new().is_some() {
+                return Instructions::Avx2;
+            }
+        }
+        Instructions::Portable
+    }
+}
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, known)| known == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+/// The environment's variable that names the widest vectors to use, for comparing them: `portable`, `avx2` or `avx512`. What a
+/// processor does not have is not used, and a name that is none of these says nothing.
+pub const SWITCH: &str = "VERIDIFF_VECTORS";
+
+/// The vectors that the kernels use in this process: the widest that there are, and none wider than [`SWITCH`] says.
+pub fn instructions() -> Instructions {
+    static CHOSEN: OnceLock<Instructions> = OnceLock::new();
+    *CHOSEN.get_or_init(|| {
+        let most = env::var(SWITCH).ok().and_then(|name| Instructions::named(name.trim()));
+        most.map_or(Instructions::widest(), |most| most.min(Instructions::widest()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_and_others_say_nothing() {
+        for (name, instructions) in Instructions::NAMES {
+            assert_eq!(Instructions::named(name), Some(instructions));
+            assert_eq!(instructions.to_string(), name);
+        }
+        assert_eq!(Instructions::named("AVX2"), None);
+        assert!(instructions() <= Instructions::widest());
+    }
+}
