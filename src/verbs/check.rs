@@ -20,6 +20,7 @@ use crate::{
     terminal::{note, print},
 };
 use veridiff_core::{
+    case::Case,
     execution::{ExecutionRule, Executions},
     finding::Finding,
     gate::GateOptions,
@@ -175,6 +176,16 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     })
 }
 
+/// Asks the rules of the first change, where it is short: they compile their patterns when they are first asked.
+fn warm_rules(subject: &Subject) {
+    const SHORT: usize = 1 << 16;
+    if let Some(first) = subject.samples().next().filter(|sample| sample.diff.len() + sample.text.len() < SHORT)
+        && let Ok(case) = Case::of_sample(first)
+    {
+        let _ = case.judgement();
+    }
+}
+
 /// Findings on their way out, in the order of the samples: each is written as soon as those before it are there.
 struct Output {
     format: Format,
@@ -272,7 +283,15 @@ impl Args {
             settings,
             models: self.model.options()?,
         };
-        let mut gate = progress::waiting("loading", || open_gate(options))?;
+        let mut gate = progress::waiting("loading", || {
+            std::thread::scope(|scope| {
+                // what rules are made of is made while the model is read
+                if !options.facts_only {
+                    scope.spawn(|| warm_rules(subject));
+                }
+                open_gate(options)
+            })
+        })?;
         for difference in gate.notes() {
             note(&format!("note: {difference} in training: verdicts near a threshold may differ"));
         }
