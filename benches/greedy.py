@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
+
+from decode import serve
 
 NAMES = ["width", "height", "timeout", "retries", "path", "user", "cache", "limit", "port", "name"]
 N_TOKENS = 64
@@ -42,19 +43,6 @@ def write_f32(source, target):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def serve(model, port):
-    """llama.cpp's server, until it is stopped."""
-    import xllamacpp
-
-    params = xllamacpp.CommonParams()
-    params.model.path, params.port = model, port
-    params.n_ctx, params.n_parallel = 4096, 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    server = xllamacpp.Server(params)
-    print(server.listening_address, flush=True)
-    time.sleep(10**6)
 
 
 def post(url, body):

@@ -95,11 +95,12 @@ impl Asking {
         match self {
             Asking::Now => {}
             Asking::Answered(answers) => answers.told().iter().for_each(|told| note(told)),
-            Asking::Noting(_, requests) if requests.lines().is_empty() => {
-                note("nothing is left to ask, so no batch is written");
-            }
             Asking::Noting(path, requests) => {
                 let lines = requests.lines();
+                if lines.is_empty() {
+                    note("nothing is left to ask, so no batch is written");
+                    return Ok(());
+                }
                 let text = lines.join("\n") + "\n";
                 files::write(path, &text).with_context(|| format!("cannot write `{}`", path.display()))?;
                 note(&format!(

@@ -105,7 +105,7 @@ impl Bot {
             Ok(()) => self.store.end(job, None),
             Err(problem) => {
                 let told = problem.told();
-                if problem.may_pass() && job.tries < MOST_TRIES {
+                if problem.is_of_host() || problem.may_pass() && job.tries < MOST_TRIES {
                     let wait = problem.wait().unwrap_or_else(|| patience(job.tries));
                     tracing::warn!(platform, repository, number, "tried again in {} s: {told}", wait.as_secs());
                     self.store.later(job, wait, problem.is_of_host(), &told)

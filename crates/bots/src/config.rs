@@ -61,7 +61,12 @@ impl BotError {
             BotError::Host(_) => {
                 Some("give https://HOST/api/v3 of GitHub Enterprise, https://HOST/api/v4 of GitLab".to_owned())
             }
-            BotError::Read { .. } | BotError::Store(_) => None,
+            BotError::Read { .. } => {
+                Some("name a file of --bot that can be read; docs/bots.md has a whole one".to_owned())
+            }
+            BotError::Store(_) => Some(
+                "see that its folder can be written, that it is a bot's, and that no other process holds it".to_owned(),
+            ),
         }
     }
 }

@@ -6,12 +6,12 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use ureq::http::Method;
-use veridiff_platforms::{Host, HostError, github::PullRequest};
+use veridiff_platforms::{GITHUB, Host, HostError, entries, github::PullRequest};
 use veridiff_text::{diff::input, sample::platforms::github_comments};
 
 use crate::{
     login::Login,
-    remote::{Comment, Remote, Reply, Request, change, change_at, entries, id, text},
+    remote::{Comment, Remote, Reply, Request, change, change_at, id, text},
     said::{Annotation, Report},
 };
 
@@ -54,7 +54,7 @@ impl Remote for GitHub {
         let pull = PullRequest { repository: repository.to_owned(), number };
         let head = text(&pull.said(&host)?, "/head/sha").to_owned();
         let pages = pull.comments(&host)?;
-        let all = entries(&pages);
+        let all = entries(GITHUB, &pages)?;
         let mut samples: HashMap<String, _> =
             github_comments(&pages)?.samples.into_iter().map(|sample| (sample.id.clone(), sample)).collect();
         let mut replies: HashMap<String, Vec<Reply>> = HashMap::new();
@@ -176,8 +176,7 @@ impl Remote for GitHub {
 
     /// To code scanning, where an analysis of the same commit by the same tool takes the place of the one before.
     fn sarif(&self, request: &Request, sarif: &Value) -> Result<(), HostError> {
-        let unlike =
-            |_| HostError::Unlike { site: veridiff_platforms::GITHUB, found: "not what can be packed".to_owned() };
+        let unlike = |_| HostError::Unlike { site: GITHUB, found: "not what can be packed".to_owned() };
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         packed.write_all(sarif.to_string().as_bytes()).map_err(unlike)?;
         let packed = STANDARD.encode(packed.finish().map_err(unlike)?);

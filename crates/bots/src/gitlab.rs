@@ -5,14 +5,14 @@ use std::{collections::HashMap, time::Duration};
 use serde_json::{Value, json};
 use ureq::http::Method;
 use veridiff_platforms::{
-    HostError,
+    GITLAB, HostError, entries,
     gitlab::{MergeRequest, commit_diff, project_path},
 };
 use veridiff_text::sample::{Sample, platforms::gitlab_discussions};
 
 use crate::{
     login::Login,
-    remote::{Comment, Remote, Reply, Request, change, entries, id, text},
+    remote::{Comment, Remote, Reply, Request, change, id, text},
     said::Report,
 };
 
@@ -69,7 +69,7 @@ impl Remote for GitLab {
             let found = gitlab_discussions(&pages, whole.diff())?.samples;
             samples.extend(found.into_iter().map(|sample| (sample.id.clone(), sample)));
         }
-        let discussions = entries(&pages);
+        let discussions = entries(GITLAB, &pages)?;
         let comments = discussions.iter().filter_map(|discussion| comment(discussion, &mut samples)).collect();
         let notes = discussions.iter().filter_map(|discussion| discussion["notes"].as_array()).flatten();
         let bodies = notes.map(|note| text(note, "/body").to_owned()).collect();

@@ -101,7 +101,7 @@ fn of_github(site: &SiteConfig, event: &str, payload: &Value) -> Option<Kept> {
             let resolved = Feedback { comment: first, kind: "resolved", who: String::new(), value: value.to_owned() };
             Some(Kept { feedback: vec![resolved], ..Kept::default() })
         }
-        ("push", _) if site.does.messages.is_some() && payload["deleted"] != true => push(payload, "/after"),
+        ("push", _) if site.does.messages.is_some() && payload["deleted"] != true => push(payload),
         _ => None,
     }
 }
@@ -125,15 +125,15 @@ fn of_gitlab(site: &SiteConfig, payload: &Value) -> Option<Kept> {
             let thumb = Feedback { comment, kind: "thumb", who, value: value.to_owned() };
             Some(Kept { feedback: vec![thumb], ..Kept::default() })
         }
-        "push" if site.does.messages.is_some() => push(payload, "/after"),
+        "push" if site.does.messages.is_some() => push(payload),
         _ => None,
     }
 }
 
 /// The commits of a push to a branch.
-fn push(payload: &Value, after: &str) -> Option<Kept> {
+fn push(payload: &Value) -> Option<Kept> {
     let is_hash = |text: &str| text.len() >= 40 && text.chars().all(|c| c.is_ascii_hexdigit());
-    let head = Some(text(payload, after)).filter(|head| is_hash(head) && head.chars().any(|c| c != '0'))?;
+    let head = Some(text(payload, "/after")).filter(|head| is_hash(head) && head.chars().any(|c| c != '0'))?;
     if !text(payload, "/ref").starts_with("refs/heads/") {
         return None;
     }

@@ -98,9 +98,3 @@ pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
 pub(crate) fn id(value: &Value, pointer: &str) -> Option<String> {
     value.pointer(pointer).and_then(Value::as_u64).map(|id| id.to_string())
 }
-
-/// The entries of arrays that stand one after the other.
-pub(crate) fn entries(pages: &str) -> Vec<Value> {
-    let pages = serde_json::Deserializer::from_str(pages).into_iter::<Vec<Value>>();
-    pages.filter_map(Result::ok).flatten().collect()
-}

@@ -63,10 +63,7 @@ impl Endpoint {
     /// # Errors
     /// [`JudgeError::Server`] if it cannot be reached or answers nothing.
     pub fn open(settings: &ServerSettings, store: &Arc<Store>) -> Result<Endpoint, JudgeError> {
-        let http = Http::new(settings);
-        let host = http.host().to_owned();
-        let client = Client::new(Box::new(http), Arc::new(SystemClock), settings.into());
-        Endpoint::with_client(client, settings, store).map_err(|failure| JudgeError::Server { host, failure })
+        by_socket(settings, |client| Endpoint::with_client(client, settings, store))
     }
 
     /// As [`Endpoint::open`], by a client of the caller's.
@@ -94,10 +91,7 @@ impl Backend for Endpoint {
     }
 
     fn reported(&self) -> BTreeMap<String, String> {
-        let mut reported = BTreeMap::from([("server".to_owned(), self.found.summary())]);
-        reported.extend(self.found.model.clone().map(|model| ("model".to_owned(), model)));
-        reported.extend(self.found.fingerprint.clone().map(|print| ("system_fingerprint".to_owned(), print)));
-        reported
+        reported(self.found.summary(), self.found.model.as_ref(), self.found.fingerprint.as_ref())
     }
 
     fn abilities(&self) -> Abilities {
@@ -144,6 +138,23 @@ fn ask_about(
     let estimate = ((prompt.len() + text.len()) as f64 / BYTES_PER_TOKEN) as u64;
     let answer = client.ask(COMPLETIONS, &tells.body(model, prompt, text, tops), estimate)?;
     tells.read(&answer, prompt, text, tops)
+}
+
+/// What is asked over a socket.
+///
+/// # Errors
+/// [`JudgeError::Server`] with what `open` fails of.
+fn by_socket<E>(settings: &ServerSettings, open: impl FnOnce(Client) -> Result<E, Failure>) -> Result<E, JudgeError> {
+    let http = Http::new(settings);
+    let host = http.host().to_owned();
+    open(Client::new(Box::new(http), Arc::new(SystemClock), settings.into()))
+        .map_err(|failure| JudgeError::Server { host, failure })
+}
+
+/// What a server was found to be, for the metadata.
+fn reported(summary: String, model: Option<&String>, fingerprint: Option<&String>) -> BTreeMap<String, String> {
+    let told = [("server", Some(&summary)), ("model", model), ("system_fingerprint", fingerprint)];
+    told.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.clone()))).collect()
 }
 
 /// What the replies of a server hang on beside the request.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 #[cfg(feature = "http")]
 use veridiff_text::{diff::input, sample::platforms::github_comments};
 
-use crate::gitlab::is_name;
+use crate::name::{is_name, split};
 #[cfg(feature = "http")]
 use crate::{GITHUB, Host, HostError, Read, WholeDiff};
 
@@ -22,18 +22,9 @@ impl FromStr for PullRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "give OWNER/REPO#N, such as octocat/hello-world#1347".to_owned();
-        let (repository, number) = match text.split_once("://") {
-            Some((_, address)) => {
-                let path = address.split_once('/').ok_or_else(wrong)?.1;
-                path.split_once("/pull/").ok_or_else(wrong)?
-            }
-            None => text.split_once('#').ok_or_else(wrong)?,
-        };
-        let number = number.split('/').next().and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-        if !is_repository(repository) {
-            return Err(wrong());
-        }
+        let named = split(text, '#', "/pull/").filter(|(repository, _)| is_repository(repository));
+        let (repository, number) =
+            named.ok_or_else(|| "give OWNER/REPO#N, such as octocat/hello-world#1347".to_owned())?;
         Ok(PullRequest { repository: repository.to_owned(), number })
     }
 }
@@ -112,6 +103,8 @@ mod tests {
             "octocat/hello-world#7",
             "https://github.com/octocat/hello-world/pull/7",
             "https://github.example/octocat/hello-world/pull/7/files",
+            "https://github.com/octocat/hello-world/pull/7#discussion_r123",
+            "https://github.com/octocat/hello-world/pull/7?w=1",
         ] {
             assert_eq!(text.parse(), expected, "{text}");
         }

@@ -11,8 +11,9 @@ use veridiff_text::{
     sample::platforms::{Exported, gitlab_discussions},
 };
 
+use crate::name::{is_name, split};
 #[cfg(feature = "http")]
-use crate::{GITLAB, Host, HostError, Read, WholeDiff};
+use crate::{GITLAB, Host, HostError, Read, WholeDiff, entries};
 
 /// A merge request, as people write it: `GROUP/PROJECT!N` with as many groups as there are, or its address in a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,18 +28,8 @@ impl FromStr for MergeRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "give GROUP/PROJECT!N, such as gitlab-org/cli!1347".to_owned();
-        let (project, number) = match text.split_once("://") {
-            Some((_, address)) => {
-                let path = address.split_once('/').ok_or_else(wrong)?.1;
-                path.split_once("/-/merge_requests/").ok_or_else(wrong)?
-            }
-            None => text.split_once('!').ok_or_else(wrong)?,
-        };
-        let number = number.split(['/', '#', '?']).next().and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-        if !is_project(project) {
-            return Err(wrong());
-        }
+        let named = split(text, '!', "/-/merge_requests/").filter(|(project, _)| is_project(project));
+        let (project, number) = named.ok_or_else(|| "give GROUP/PROJECT!N, such as gitlab-org/cli!1347".to_owned())?;
         Ok(MergeRequest { project: project.to_owned(), number })
     }
 }
@@ -52,12 +43,6 @@ impl fmt::Display for MergeRequest {
 /// Whether a project is called so, with its groups.
 pub fn is_project(name: &str) -> bool {
     name.contains('/') && name.split('/').all(is_name)
-}
-
-/// Whether one part of a path is called so: nothing in it means anything in an address.
-pub(crate) fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !name.is_empty() && name.chars().all(is_plain) && !name.chars().all(|c| c == '.')
 }
 
 /// Where the API has a project.
@@ -133,7 +118,7 @@ pub fn commit_diff(host: &Host, project: &str, sha: &str) -> Result<Option<Whole
 #[cfg(feature = "http")]
 fn put_together(pages: &str, shown: &str) -> Result<Option<WholeDiff>, HostError> {
     let (mut diff, mut n_hidden) = (String::new(), 0);
-    for file in entries(pages)? {
+    for file in entries(GITLAB, pages)? {
         let text = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default();
         let is = |key: &str| file.get(key).and_then(Value::as_bool) == Some(true);
         let lines = text("diff");
@@ -165,23 +150,9 @@ fn put_together(pages: &str, shown: &str) -> Result<Option<WholeDiff>, HostError
 #[cfg(feature = "http")]
 fn has_position(discussions: &str) -> bool {
     // what is no list is told by who reads it
-    let Ok(discussions) = entries(discussions) else { return true };
+    let Ok(discussions) = entries(GITLAB, discussions) else { return true };
     let notes = discussions.iter().filter_map(|discussion| discussion.get("notes")?.as_array());
     notes.flatten().any(|note| note.get("position").is_some_and(Value::is_object))
-}
-
-/// The entries of one or more arrays that stand one after the other.
-#[cfg(feature = "http")]
-fn entries(pages: &str) -> Result<Vec<Value>, HostError> {
-    let unlike = |found: String| HostError::Unlike { site: GITLAB, found };
-    let mut all = Vec::new();
-    for page in serde_json::Deserializer::from_str(pages).into_iter::<Value>() {
-        match page.map_err(|error| unlike(format!("no JSON: {error}")))? {
-            Value::Array(entries) => all.extend(entries),
-            _ => return Err(unlike("no list".to_owned())),
-        }
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

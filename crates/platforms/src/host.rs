@@ -192,6 +192,22 @@ impl Host {
     }
 }
 
+/// The entries of arrays that stand one after the other, as [`Host::pages`] gives them.
+///
+/// # Errors
+/// [`HostError::Unlike`].
+pub fn entries(site: &'static Site, pages: &str) -> Result<Vec<Value>, HostError> {
+    let unlike = |found: String| HostError::Unlike { site, found };
+    let mut all = Vec::new();
+    for page in serde_json::Deserializer::from_str(pages).into_iter::<Value>() {
+        match page.map_err(|error| unlike(format!("no JSON: {error}")))? {
+            Value::Array(entries) => all.extend(entries),
+            _ => return Err(unlike("no list".to_owned())),
+        }
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

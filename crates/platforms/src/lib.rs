@@ -11,6 +11,7 @@
 //! | `host.rs`, `answer.rs` | the one HTTP client: where a host is, who asks, pages, and what an answer's status means |
 //! | `site.rs` | in what hosts differ for it: names, variables, headers |
 //! | `github.rs`, `gitlab.rs` | how a request is called, and where its comments and its diff are |
+//! | `name.rs` | how people name a request |
 //! | `whole.rs` | what a request's whole diff knows of the tree |
 //! | `error.rs` | why nothing can be read, and how to go on |
 //!
@@ -23,6 +24,7 @@ pub mod github;
 pub mod gitlab;
 #[cfg(feature = "http")]
 mod host;
+mod name;
 mod site;
 mod whole;
 
@@ -30,7 +32,7 @@ mod whole;
 pub use answer::Answer;
 pub use error::HostError;
 #[cfg(feature = "http")]
-pub use host::{Host, Token};
+pub use host::{Host, Token, entries};
 pub use site::{GITHUB, GITLAB, Site};
 pub use whole::WholeDiff;
 

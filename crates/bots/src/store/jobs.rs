@@ -97,15 +97,15 @@ impl Store {
         .map(drop)
     }
 
-    /// Has a job wait, and where the host as a whole wants to be left alone, all others of it too. One that came for the same meanwhile
-    /// takes its place.
+    /// Has a job wait, and where the host as a whole wants to be left alone, all others of it too: that try counts for nothing. One that
+    /// came for the same meanwhile takes its place.
     pub fn later(&self, job: &Job, wait: Duration, is_of_host: bool, problem: &str) -> Result<()> {
         let then = now() + wait.as_secs_f64();
         self.with(|connection| {
             let transaction = connection.transaction()?;
             let changed = transaction.execute(
-                "UPDATE OR IGNORE jobs SET state = 'waiting', not_before = ?2, problem = ?3 WHERE id = ?1",
-                params![job.id, then, problem],
+                "UPDATE OR IGNORE jobs SET state = 'waiting', not_before = ?2, problem = ?3, tries = tries - ?4 WHERE id = ?1",
+                params![job.id, then, problem, is_of_host],
             )?;
             if changed == 0 {
                 transaction
@@ -203,6 +203,8 @@ mod tests {
         store.later(&job, Duration::from_secs(60), true, "rate").unwrap();
         assert_eq!(store.next().unwrap().map(|job| job.number), Some(3));
         assert_eq!((store.next().unwrap(), count(&store, "waiting")), (None, 2));
+        store.with(|connection| connection.execute("UPDATE jobs SET not_before = 0", [])).unwrap();
+        assert_eq!(store.next().unwrap().map(|again| (again.id, again.tries)), Some((job.id, job.tries)));
     }
 
     #[test]

@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    COMPLETIONS, ask_about,
+    COMPLETIONS, ask_about, by_socket,
     client::Client,
-    http::Http,
-    identity_of,
-    limits::SystemClock,
+    identity_of, reported,
     text::{TellsTexts, probe},
 };
 use crate::{
@@ -33,10 +31,7 @@ impl TextEndpoint {
     /// # Errors
     /// [`JudgeError::Server`] if it cannot be reached or tells none.
     pub fn open(settings: &ServerSettings, store: &Arc<Store>) -> Result<TextEndpoint, JudgeError> {
-        let http = Http::new(settings);
-        let host = http.host().to_owned();
-        let client = Client::new(Box::new(http), Arc::new(SystemClock), settings.into());
-        TextEndpoint::with_client(client, settings, store).map_err(|failure| JudgeError::Server { host, failure })
+        by_socket(settings, |client| TextEndpoint::with_client(client, settings, store))
     }
 
     /// As [`TextEndpoint::open`], by a client of the caller's.
@@ -61,10 +56,7 @@ impl Backend for TextEndpoint {
     }
 
     fn reported(&self) -> BTreeMap<String, String> {
-        let mut reported = BTreeMap::from([("server".to_owned(), self.tells.summary())]);
-        reported.extend(self.tells.model.clone().map(|model| ("model".to_owned(), model)));
-        reported.extend(self.tells.fingerprint.clone().map(|print| ("system_fingerprint".to_owned(), print)));
-        reported
+        reported(self.tells.summary(), self.tells.model.as_ref(), self.tells.fingerprint.as_ref())
     }
 
     fn abilities(&self) -> Abilities {
