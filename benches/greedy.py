@@ -12,11 +12,10 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import urllib.request
 
-from decode import serve
+from llama_server import LlamaServer
 
 NAMES = ["width", "height", "timeout", "retries", "path", "user", "cache", "limit", "port", "name"]
 N_TOKENS = 64
@@ -72,19 +71,16 @@ def main():
     ap.add_argument("gguf")
     ap.add_argument("--veridiff", default="target/release/veridiff")
     ap.add_argument("--port", type=int, default=8951)
-    ap.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     args = ap.parse_args()
-    if args.serve:
-        return serve(args.gguf, args.port)
     with tempfile.TemporaryDirectory() as folder:
         f32 = os.path.join(folder, "f32.gguf")
         write_f32(args.gguf, f32)
         processes, theirs = [], {}
         try:
             for i, (name, model) in enumerate([("the file", args.gguf), ("f32", f32)]):
-                me = [sys.executable, __file__, model, "--serve", "--port", str(args.port + i)]
-                processes.append(subprocess.Popen(me, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
-                theirs[name] = processes[-1].stdout.readline().strip()
+                server = LlamaServer(model, args.port + i)
+                processes.append(server.process)
+                theirs[name] = server.address
             address = f"127.0.0.1:{args.port + 2}"
             run = [args.veridiff, "serve", "--listen", address, "--detector", "none", "--model", args.gguf]
             processes.append(subprocess.Popen(run, stderr=subprocess.PIPE, text=True))
