@@ -1,13 +1,14 @@
 """The gateway before a real generator: what the client gets is the generator's to the byte, and how long the first token takes.
 
     pip install 'llama-cpp-python[server]'      # or xllamacpp, and python3 benches/llama_server.py MODEL.gguf 8099 &
-    python3 -m llama_cpp.server --model MODEL.gguf --model_alias g --port 8099 &
+    python3 -m llama_cpp.server --model MODEL.gguf --model_alias g --port 8099 --interrupt_requests False &
     python3 tests/service/gateway.py target/release/veridiff 127.0.0.1:8099
 
 Between the gateway and the generator stands a relay that keeps every byte, since a generator names each answer anew. Each request is sent
 straight to the generator and by way of the gateway in turns; both have the same way through a relay. Then `attach` checks by a detector that
-has no time for it, and 200 clients ask for a stream at once. Ends with 1 if a byte of a body
-differs in `observe`, if an answer is not whole, or if the median of the first token by way of the gateway is later by 5 ms or more.
+has no time for it, and 200 clients ask for a stream at once (llama-cpp-python breaks one off for the next unless it is told not to). Ends
+with 1 if a byte of a body differs in `observe`, if an answer is not whole, or if the median of the first token by way of the gateway is
+later by 5 ms or more.
 """
 
 import json
