@@ -128,7 +128,7 @@ pub struct Witness {
 }
 
 /// Evidence by execution, beside a finding.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecutionFinding {
     /// What execution says of the text's claim; null if nothing could be run.
@@ -149,7 +149,7 @@ pub struct ExecutionFinding {
 }
 
 /// A test whose outcome changes with the fix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailingTest {
     /// The test's name.
@@ -159,7 +159,7 @@ pub struct FailingTest {
 }
 
 /// What a verdict comes from, where execution was asked too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictFrom {

@@ -1,6 +1,6 @@
 //! What is said of one text: a probability, a verdict, and the evidence in words and lines.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     execution::{ExecutionFinding, VerdictFrom},
     focus::Focused,
     judged::JudgeFinding,
+    known,
     measurement::Measurement,
     scorer::ScoredEdit,
     tokens::Segment,
@@ -27,8 +28,8 @@ const MOST: usize = 5;
 /// Log-probability below which a word counts as surprising: the model gave it less than one chance in a thousand.
 const SURPRISING_LOGPROB: f64 = -6.9;
 
-/// What is said of one text. The schema is that of `check --json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What is said of one text. The schema is that of `check --json`, and can be read back but for the text, which does not stand in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The sample's id.
@@ -67,8 +68,12 @@ pub struct Finding {
     pub place: Option<Place>,
 }
 
+/// A name that is one of this program's, and when it is read back must be. As a name of its own, since serde has what is written as a
+/// reference borrow from what it reads.
+pub type Known = &'static str;
+
 /// One statement of a text, its verdict, and what the rules found in it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementFinding {
     /// First byte in the text.
@@ -76,7 +81,8 @@ pub struct StatementFinding {
     /// Byte in the text one past the last.
     pub byte_end: usize,
     /// What it does: `assertion`, `request`, `question`, `opinion`, `courtesy`, `code`, `quote` or `markup`.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "known::kind")]
+    pub kind: Known,
     /// What the facts alone say of it.
     pub verdict: Verdict,
     /// Why its verdict is `abstain`; absent for others.
@@ -91,13 +97,15 @@ pub struct StatementFinding {
 }
 
 /// What a rule found in a statement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactFinding {
     /// The rule's code, `VD003`.
-    pub rule: &'static str,
+    #[serde(deserialize_with = "known::code")]
+    pub rule: Known,
     /// The rule's name, `direction`.
-    pub name: &'static str,
+    #[serde(deserialize_with = "known::name")]
+    pub name: Known,
     /// `holds`, `not_here`, `nowhere` or `contradicted`.
     pub ruling: Ruling,
     /// First byte in the text of the words that are meant.
@@ -111,7 +119,7 @@ pub struct FactFinding {
 }
 
 /// A line of the change that decides a statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactLine {
     /// 1-based line of the diff.
@@ -125,7 +133,7 @@ pub struct FactLine {
 }
 
 /// By what a detector can be told from every other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectorName {
     /// The first 12 hex digits of its hash.
@@ -135,7 +143,7 @@ pub struct DetectorName {
 }
 
 /// A line of a file on the new side of the change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// The file's path as the diff names it, without `a/` or `b/`.
@@ -145,7 +153,7 @@ pub struct Place {
 }
 
 /// What is said of a text: what the change says, and where that leaves it open what a detector leans to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactsFinding {
     /// What follows from the facts, and from the detector if one was asked.
@@ -193,14 +201,24 @@ impl Finding {
     }
 }
 
+/// What every note says of a text that is unlike those of a detector's training.
+const LEARNT_FROM: &str = "the detector learnt from";
+
+impl Finding {
+    /// Whether its notes say that the text, its change or a value of a feature is unlike the training rows of the detector that was asked.
+    pub fn is_unlike_training(&self) -> bool {
+        self.notes.iter().any(|note| note.contains(LEARNT_FROM))
+    }
+}
+
 /// What speaks for a verdict.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Words of the text that the model found most surprising after the diff, worst first.
     pub surprising: Vec<SurprisingWord>,
     /// Words that the model would rather have read otherwise, worst first; empty unless the detector asks for edits of the text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub likelier: Vec<Likelier>,
     /// Lines of the diff that the text rests on most; empty without attribution.
     pub lines: Vec<RestsOn>,
@@ -212,7 +230,7 @@ pub struct Evidence {
 }
 
 /// A word that the model did not expect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SurprisingWord {
     /// The word as it stands in the text.
@@ -226,7 +244,7 @@ pub struct SurprisingWord {
 }
 
 /// Words of a text that would be more probable as others, behind the same change.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Likelier {
     /// The words as they stand in the text; none where others are missing.
@@ -275,7 +293,7 @@ impl Likelier {
 }
 
 /// A line of the diff and its share of the text's attribution.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RestsOn {
     /// 1-based line of the diff.
@@ -289,7 +307,7 @@ pub struct RestsOn {
 }
 
 /// A feature's part in a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contribution {
     /// The feature's column in a table, `NAME@MODEL`.
@@ -520,5 +538,53 @@ mod tests {
         let without =
             Likelier { words: "not".into(), byte_start: 0, byte_end: 3, instead: String::new(), margin: -1.0 };
         assert_eq!(without.says(), "it would be likelier without `not`");
+    }
+
+    #[test]
+    fn a_finding_is_read_back_as_it_was_written() {
+        let gate = crate::gate::Gate::open(crate::gate::GateOptions {
+            facts_only: true,
+            ..crate::gate::GateOptions::default()
+        });
+        let diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-limit = 30\n+limit = 60\n";
+        let sample = Sample::new("a", diff, "`limit` is 90 now. Please look at `other`. Nice!");
+        let mut finding = gate.unwrap().check(&[sample]).remove(0);
+        assert!(finding.statements.iter().any(|statement| !statement.facts.is_empty()), "{finding:?}");
+        finding.p_detector = Some(0.1 + 0.2);
+        finding.evidence = Evidence {
+            surprising: vec![SurprisingWord { word: "90".into(), byte_start: 11, byte_end: 13, logprob: -7.25 }],
+            likelier: vec![Likelier {
+                words: "90".into(),
+                byte_start: 11,
+                byte_end: 13,
+                instead: "60".into(),
+                margin: -1.5,
+            }],
+            lines: vec![RestsOn { diff_line: 5, text: "+limit = 60".into(), changed: true, share: 0.5 }],
+            features: vec![Contribution { feature: "logprob@m".into(), value: None, log_odds: 0.3 }],
+            execution: None,
+        };
+        let json = serde_json::to_string(&finding).unwrap();
+        let read: Finding = serde_json::from_str(&json).unwrap();
+        assert_eq!(Finding { text: finding.text.clone(), ..read }, finding);
+        // of a rule that this program does not know nothing is made up
+        let other = json.replace(finding.statements[0].facts[0].rule, "VD999");
+        assert!(serde_json::from_str::<Finding>(&other).unwrap_err().to_string().contains("`VD999` is no rule"));
+    }
+
+    #[test]
+    fn every_note_about_training_rows_is_known_for_one() {
+        let detector = veridiff_detector::shipped::default_for(veridiff_text::sample::Task::Review);
+        let far = vec![1e9; detector.features.len()];
+        let row: Row = [("language".to_owned(), Value::from("cobol"))].into_iter().collect();
+        let notes = [range_notes(&detector, &far), detector.training.domain.differences(&row)];
+        assert!(!notes[0].is_empty());
+        let sample = Sample::new("a", "@@ -1 +1 @@\n-a\n+b\n", "x");
+        for note in notes.into_iter().flatten() {
+            let finding = Finding { notes: vec![note], ..Finding::new(&sample, Some(&detector)) };
+            assert!(finding.is_unlike_training(), "{:?}", finding.notes);
+        }
+        let plain = Finding { notes: vec!["a part of the change was read".to_owned()], ..Finding::new(&sample, None) };
+        assert!(!plain.is_unlike_training());
     }
 }

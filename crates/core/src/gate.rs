@@ -156,6 +156,15 @@ impl Gate {
         self.judges.iter().find(|judge| judge.tasks.contains(&task)).map(|judge| &judge.detector)
     }
 
+    /// What a finding about a text of a task hangs on, beside the text, its change and the tree: this program, its rules and those of
+    /// them that are asked, and the detector. Where it is the same, so is the finding, but for rounding.
+    pub fn basis(&self, task: Task) -> String {
+        let Choice { select, ignore } = &self.facts.rules;
+        let detector = self.detector(task).map_or("none", Detector::sha256);
+        let rules = format!("{} of {} without {}", facts::version(), select.join(","), ignore.join(","));
+        format!("veridiff {}; rules {rules}; detector {detector}", env!("CARGO_PKG_VERSION"))
+    }
+
     /// Sets the tree behind the changes to come.
     pub fn set_tree(&mut self, tree: Option<SharedTree>) {
         self.facts.tree = tree;

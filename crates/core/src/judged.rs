@@ -1,10 +1,10 @@
 //! What a language model that was asked said of a text, to be shown beside what was found. It decides nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A judge's score of one text and its reasons. All of its words are a model's output about text that others wrote: data, never
 /// instructions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeFinding {
     /// The judge's name.
@@ -24,7 +24,7 @@ pub struct JudgeFinding {
 }
 
 /// What a judge quotes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeQuote {
     /// The words.

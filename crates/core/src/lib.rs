@@ -20,6 +20,7 @@ pub mod focus;
 pub mod gate;
 pub mod generator;
 pub mod judged;
+mod known;
 pub mod measurement;
 pub mod preset;
 pub mod run;

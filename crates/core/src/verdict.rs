@@ -1,6 +1,6 @@
 //! What is said of a text and of each of its statements: facts first, then the detector.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use veridiff_detector::{Detector, Leaning};
 use veridiff_facts::{
@@ -10,7 +10,7 @@ use veridiff_facts::{
 use veridiff_text::statements::{StatementKind, TextLanguage};
 
 /// What is said of a text or a statement, from the least to the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
