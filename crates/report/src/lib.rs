@@ -34,7 +34,7 @@ mod pictures;
 mod predictors;
 mod table;
 mod views;
-mod web;
+pub mod web;
 
 pub use format::{TableFormat, note_lines};
 pub use grid::{Grid, part, rate, with_interval};

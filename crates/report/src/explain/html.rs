@@ -19,6 +19,7 @@ use crate::{
 /// What the page is made of.
 pub(crate) const PAGE: Page = Page {
     template: include_str!("page.html"),
+    text: "",
     style: concat!(include_str!("../web/base.css"), include_str!("page.css")),
     script: concat!(include_str!("../web/base.js"), include_str!("page.js")),
 };

@@ -15,9 +15,22 @@ use veridiff_text::{
 /// What the page is made of.
 pub(crate) const PAGE: Page = Page {
     template: include_str!("batch.html"),
-    style: concat!(include_str!("../web/base.css"), include_str!("batch.css")),
-    script: concat!(include_str!("../web/base.js"), include_str!("batch.js")),
+    text: TEXT_HTML,
+    style: concat!(include_str!("../web/base.css"), include_str!("text.css"), include_str!("batch.css")),
+    script: concat!(include_str!("../web/base.js"), include_str!("text.js"), include_str!("batch.js")),
 };
+
+/// The elements in which one text is shown with what is said of it and its change.
+pub const TEXT_HTML: &str = include_str!("text.html");
+/// How they look, behind [`BASE_STYLE`](crate::web::BASE_STYLE).
+pub const TEXT_STYLE: &str = include_str!("text.css");
+/// The function `drawText(row, folds_away)` that fills them, behind [`BASE_SCRIPT`](crate::web::BASE_SCRIPT); `row` is of [`text_data`].
+pub const TEXT_SCRIPT: &str = include_str!("text.js");
+
+/// What `drawText` draws, as JSON: a text with its change and what is said of it, as on the page of a batch.
+pub fn text_data(sample: &Sample, finding: &Finding) -> String {
+    serde_json::to_string(&Row::new(0, sample, finding)).expect("numbers and strings always serialise")
+}
 
 /// The page, whole, of samples and the findings about them, one each in the same order: the worst first. It keeps the labels that a
 /// person gives in the browser and writes them as samples that `score` reads, or as answers that `annotate` and `agree` read.

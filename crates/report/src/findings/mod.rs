@@ -17,7 +17,7 @@ pub(crate) use card::{Card, Odds, meaning};
 pub(crate) use message::against;
 pub(crate) use page::{fact_lines, look};
 
-pub use batch::html_page;
+pub use batch::{TEXT_HTML, TEXT_SCRIPT, TEXT_STYLE, html_page, text_data};
 pub use codequality::codequality;
 pub use github::github;
 pub use judged::judge_lines;

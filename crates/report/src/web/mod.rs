@@ -2,18 +2,29 @@
 //!
 //! What a page shows may be hostile. It is in the page as JSON in which every character that could end the element or hide from a
 //! reader of the source is an escape; the script puts it into the document as text, never as markup; and the policy allows that one
-//! script and that one style sheet, by their hashes, and nothing from elsewhere.
+//! script and that one style sheet, by their hashes, and nothing from elsewhere. Who makes pages of its own elsewhere takes the same
+//! parts: style, script, policy and escapes.
+
+use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::hidden::is_hidden;
+use crate::hidden::{self, is_hidden};
+
+/// The style that all pages begin with.
+pub const BASE_STYLE: &str = include_str!("base.css");
+
+/// The script that all pages begin with. It reads the JSON of the element `data`, and has the button `theme` change the colours.
+pub const BASE_SCRIPT: &str = include_str!("base.js");
 
 /// What a page is made of beside its data. Style and script begin with what all pages share.
 pub(crate) struct Page {
-    /// The document, with `{{policy}}`, `{{title}}`, `{{style}}`, `{{data}}` and `{{script}}`.
+    /// The document, with `{{policy}}`, `{{title}}`, `{{style}}`, `{{text}}` if it has one, `{{data}}` and `{{script}}`.
     pub template: &'static str,
+    /// The elements of one text, where the template has a place for them.
+    pub text: &'static str,
     /// Its style sheet.
     pub style: &'static str,
     /// Its script, which reads the data from the element `data`.
@@ -23,11 +34,7 @@ pub(crate) struct Page {
 impl Page {
     /// The page, whole: no other file belongs to it.
     pub fn with(&self, title: &str, data: &impl Serialize) -> String {
-        let policy = format!(
-            "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-            hash(self.script),
-            hash(self.style)
-        );
+        let policy = policy(&[self.style], &[self.script], "form-action 'none'");
         let data = serde_json::to_string(data).expect("numbers and strings always serialise");
         filled(
             self.template,
@@ -35,11 +42,28 @@ impl Page {
                 ("policy", &policy),
                 ("title", &escaped_html(title)),
                 ("style", self.style),
+                ("text", self.text),
                 ("data", &escaped_json(&data)),
                 ("script", self.script),
             ],
         )
     }
+}
+
+/// A content security policy under which a page has these style sheets and scripts, by the hashes of their text, pictures that stand in
+/// it, and nothing from elsewhere; `more` is what else it says, such as where forms may go.
+pub fn policy(styles: &[&str], scripts: &[&str], more: &str) -> String {
+    let hashes = |texts: &[&str]| texts.iter().map(|text| format!(" '{}'", hash(text))).collect::<String>();
+    format!(
+        "default-src 'none'; script-src{}; style-src{}; img-src data:; base-uri 'none'; {more}",
+        hashes(scripts),
+        hashes(styles)
+    )
+}
+
+/// The text with every character that hides, or moves its neighbours, as an escape.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    hidden::visible(text)
 }
 
 /// As a content security policy names an element's text.
@@ -65,7 +89,7 @@ fn escaped_html(text: &str) -> String {
 
 /// JSON that may stand in a `script` element: characters that HTML reads and characters that hide are escapes. They occur in
 /// strings only, where an escape means the same.
-fn escaped_json(json: &str) -> String {
+pub fn escaped_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 16);
     for c in json.chars() {
         if matches!(c, '<' | '>' | '&') || (is_hidden(c) && !c.is_ascii()) {
@@ -103,9 +127,10 @@ mod tests {
 
     #[test]
     fn a_page_brings_its_own_style_and_script_only() {
-        for Page { template, style, script } in [crate::explain::PAGE, crate::findings::PAGE] {
+        for Page { template, style, script, .. } in [crate::explain::PAGE, crate::findings::PAGE] {
             let names: Vec<&str> = template.split("{{").skip(1).map(|part| part.split_once("}}").unwrap().0).collect();
-            assert_eq!(names, ["policy", "title", "style", "data", "script"]);
+            let own: Vec<&str> = names.into_iter().filter(|name| *name != "text").collect();
+            assert_eq!(own, ["policy", "title", "style", "data", "script"]);
             for own in [style, script] {
                 let takes = ["</", "http", "@import", "url("];
                 assert!(!takes.iter().any(|word| own.contains(word)));
