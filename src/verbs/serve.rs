@@ -187,7 +187,7 @@ mod running {
     use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings, verdict::Verdict};
     use veridiff_serve::{
         Certificate, GatewayOptions, Limits, Listen, Mode, Open, Resident, ServeError, Service, ServiceOptions,
-        SharedHooks, TokenSource, serve,
+        SharedHooks, TokenSource, pages::SharedPages, serve,
     };
     use veridiff_text::{chain::one_line, sample::Task};
 
@@ -216,6 +216,7 @@ mod running {
             traces: args.otlp.clone(),
             gateway: args.gateway_options(),
             hooks: bot.as_ref().map(Bot::hooks),
+            pages: bot.as_ref().map(Bot::pages),
         };
         let service = progress::waiting("loading", || Service::start(service, args.open(options))).map_err(told)?;
         if let Some(bot) = &bot {
@@ -242,6 +243,10 @@ mod running {
             SharedHooks(Arc::clone(&self.0) as _)
         }
 
+        fn pages(&self) -> SharedPages {
+            SharedPages(Arc::clone(&self.0) as _)
+        }
+
         fn start(&self, service: &Arc<Service>) -> anyhow::Result<()> {
             Ok(self.0.start(service)?)
         }
@@ -261,6 +266,10 @@ mod running {
         }
 
         fn hooks(&self) -> SharedHooks {
+            match *self {}
+        }
+
+        fn pages(&self) -> SharedPages {
             match *self {}
         }
 

@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// A bot: it takes webhooks, and works on what they name.
 pub struct Bot {
     pub(crate) store: Store,
-    sites: Vec<Site>,
+    pub(crate) sites: Vec<Site>,
     /// Whether something came since the worker looked.
     has_come: Mutex<bool>,
     came: Condvar,
@@ -120,11 +120,21 @@ impl Bot {
         }
     }
 
+    /// Has the worker look whether a job may be begun.
+    pub(crate) fn wake(&self) {
+        *self.has_come.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.came.notify_one();
+    }
+
+    /// What a resolved thread says of its comment, by host.
+    pub(crate) fn resolved_is(&self) -> HashMap<&str, Option<u8>> {
+        self.sites.iter().map(|site| (site.config.platform.name(), site.config.resolved_is)).collect()
+    }
+
     fn keep(&self, names: &[String], platform: Platform, repository: &str, kept: &Kept) -> Result<Taken, Refusal> {
         let is_new = self.store.keep(names, platform, repository, kept).map_err(|error| fault(&error))?;
         if is_new && kept.job.is_some() {
-            *self.has_come.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            self.came.notify_one();
+            self.wake();
         }
         Ok(if is_new { Taken::Kept } else { Taken::Known })
     }
@@ -141,8 +151,7 @@ impl Hooks for Bot {
     }
 
     fn labels(&self) -> Result<String, Refusal> {
-        let resolved_is: HashMap<&str, Option<u8>> =
-            self.sites.iter().map(|site| (site.config.platform.name(), site.config.resolved_is)).collect();
+        let resolved_is = self.resolved_is();
         let all = self.store.all().map_err(|error| fault(&error))?;
         let samples = all
             .iter()

@@ -97,6 +97,8 @@ impl fmt::Debug for Config {
 pub(crate) struct SiteConfig {
     pub platform: Platform,
     pub secret: hmac::Key,
+    /// Where people look at it.
+    pub web: String,
     pub repositories: Vec<String>,
     pub accounts: Vec<String>,
     pub does: Does,
@@ -149,6 +151,24 @@ pub(crate) fn is_called(platform: Platform) -> fn(&str) -> bool {
 }
 
 impl SiteConfig {
+    /// Where people look at a request.
+    pub fn request(&self, repository: &str, number: u64) -> String {
+        let between = match self.platform {
+            Platform::GitHub => "pull",
+            Platform::GitLab => "-/merge_requests",
+        };
+        format!("{}/{repository}/{between}/{number}", self.web)
+    }
+
+    /// Where people look at a comment below one.
+    pub fn comment(&self, repository: &str, number: u64, comment: &str) -> String {
+        let name = match self.platform {
+            Platform::GitHub => "discussion_r",
+            Platform::GitLab => "note_",
+        };
+        format!("{}#{name}{comment}", self.request(repository, number))
+    }
+
     /// Whether a repository of this name is one that is answered. Hosts take a name in capitals for the same.
     pub fn has(&self, repository: &str) -> bool {
         let mut known = self.repositories.iter();
@@ -195,6 +215,7 @@ mod tests {
             assert_eq!(site.has(name), is_known, "{name}");
         }
         assert!(!format!("{config:?}").contains("a secret"), "{config:?}");
+        assert_eq!(site.comment("a/b", 7, "3"), "https://github.com/a/b/pull/7#discussion_r3");
     }
 
     #[test]

@@ -15,9 +15,10 @@ pub(crate) fn said(reply: &str) -> Option<&'static str> {
     ["true", "false"].into_iter().find(|known| *known == word)
 }
 
-/// Who said so, and how often each way: for `false`, for `true`.
+/// How often each was said: for `false`, for `true`.
 #[derive(Debug, Default)]
 struct Counted {
+    page: (u64, u64),
     replies: (u64, u64),
     thumbs: (u64, u64),
     is_resolved: Option<bool>,
@@ -30,6 +31,8 @@ impl Counted {
             let (up, down) = value.split_once(' ').unwrap_or_default();
             let (up, down): (u64, u64) = (up.parse().unwrap_or(0), down.parse().unwrap_or(0));
             match (*kind, value.as_str()) {
+                ("page", "false") => counted.page.0 += 1,
+                ("page", "true") => counted.page.1 += 1,
                 ("reply", "false") => counted.replies.0 += 1,
                 ("reply", "true") => counted.replies.1 += 1,
                 ("thumbs", _) => counted.thumbs = (counted.thumbs.0 + down, counted.thumbs.1 + up),
@@ -44,9 +47,13 @@ impl Counted {
         counted
     }
 
-    /// The label and what it comes from: words before thumbs, thumbs before what was resolved. None where both sides are as many.
+    /// The label and what it comes from: what was said on the page, with the change before one's eyes, before words below the comment,
+    /// words before thumbs, thumbs before what was resolved. None where both sides are as many.
     fn label(&self, resolved_is: Option<u8>) -> Option<(u8, &'static str)> {
         let more = |(against, for_): (u64, u64)| (against != for_).then_some(u8::from(against > for_));
+        if self.page != (0, 0) {
+            return more(self.page).map(|label| (label, "page"));
+        }
         if self.replies != (0, 0) {
             return more(self.replies).map(|label| (label, "reply"));
         }
@@ -55,6 +62,11 @@ impl Counted {
         }
         self.is_resolved.filter(|is| *is).and(resolved_is).map(|label| (label, "resolved"))
     }
+}
+
+/// What people say of a comment: 1 for false, 0 for true, and what that comes from.
+pub(crate) fn label(feedback: &[Feedback], resolved_is: Option<u8>) -> Option<(u8, &'static str)> {
+    Counted::of(feedback).label(resolved_is)
 }
 
 /// A comment as a sample, if anybody said whether it is true.
@@ -102,6 +114,10 @@ mod tests {
         assert_eq!(of(&[feedback("thumb", "up"), feedback("thumb", "none")]), Some((0, "thumbs")));
         assert_eq!(of(&[feedback("thumbs", "5 0"), feedback("reply", "false")]), Some((1, "reply")));
         assert_eq!(Counted::of(&[feedback("resolved", "yes")]).label(None), None);
+        let page = |who: &str, value: &str| Feedback { who: who.to_owned(), ..feedback("page", value) };
+        assert_eq!(of(&[page("a", "true"), feedback("reply", "false"), feedback("thumbs", "0 5")]), Some((0, "page")));
+        // two who differ say nothing, and nobody else speaks for them
+        assert_eq!(of(&[page("a", "true"), page("b", "false"), feedback("reply", "false")]), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //!                                │                                                                   │
 //!                                ├─ what people said of comments ─► labels                verdicts on disk
 //!                                └─ each answer: done before? there already? else posted, and kept as done
+//!
+//!  browser ─► logged in? (serve) ─► page/: what is on disk ─► HTML;  a person's word ─► feedback on disk
 //! ```
 //!
 //! A job is on disk before its webhook is answered, and is waiting until all of its answers are given: what a kill interrupts is done
@@ -21,13 +23,14 @@
 //! |---|---|
 //! | `config.rs`, `section.rs` | the file: which repositories, whose comments, which answers from which verdict on |
 //! | `incoming.rs` | deliveries: signatures, and what of a payload is read |
-//! | `store.rs` | jobs, deliveries, verdicts, answers and feedback in SQLite |
+//! | `store/` | jobs, deliveries, verdicts, answers and feedback in SQLite, and older databases made new |
 //! | `bot.rs`, `problem.rs` | which job is next, and when one is tried again |
 //! | `request.rs`, `push.rs` | a job from its beginning to its end |
 //! | `answers.rs`, `said.rs` | that each answer is given once; its words, and keys |
 //! | `remote.rs`, `github.rs`, `gitlab.rs` | a request as a host has it, and the answers that it takes |
 //! | `login.rs` | by whose word a host is asked: a token, or an App's |
 //! | `labels.rs` | what people said, as labelled samples |
+//! | `page/` | the page where a team works: what came in, labels by one key, how far verdicts can be trusted |
 //!
 //! Hosts are asked by the client of `veridiff-platforms`, which `check --pr` and `--mr` use. The crates octocrab and gitlab would be two
 //! more clients with two more stacks of HTTP, asynchronous or for GraphQL, beside a worker that does one thing after the other.
@@ -40,6 +43,7 @@ mod gitlab;
 mod incoming;
 mod labels;
 mod login;
+mod page;
 mod problem;
 mod push;
 mod remote;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use veridiff_core::{finding::Finding, gate::SharedTree, verdict::Verdict};
 use veridiff_report::findings::sarif;
 use veridiff_serve::{Platform, Service, refusal::Refusal};
-use veridiff_text::sample::Sample;
+use veridiff_text::sample::{Sample, Task};
 
 use crate::{
     answers::About,
@@ -15,7 +15,7 @@ use crate::{
     problem::Problem,
     remote::{Comment, Request},
     said,
-    store::{Feedback, Job, Judged},
+    store::{Before, Feedback, Job, Judged},
 };
 
 /// Texts that are asked about together.
@@ -35,19 +35,54 @@ impl Bot {
     /// Looks at a request.
     pub(crate) fn request(&self, service: &Service, site: &Site, job: &Job) -> Result<(), Problem> {
         let mut request = site.remote.read(&job.repository, job.number)?;
+        let whole = request.whole.as_ref().map(|whole| whole.diff().to_owned()).unwrap_or_default();
         // the names of a request's whole diff are known, whichever hunk a comment stands under
         let tree = request.whole.take().map(|whole| SharedTree(Arc::new(whole)));
         let mut comments = std::mem::take(&mut request.comments);
         comments.retain(|comment| site.config.accounts.contains(&comment.author) && !is_own(site, &request, comment));
-        let samples: Vec<Sample> = comments.iter().map(|comment| comment.sample.clone()).collect();
-        let findings = findings(service, &samples, tree.as_ref())?;
-        let judged: Vec<Judged> =
-            comments.iter().zip(&findings).map(|(comment, finding)| judged(job.number, comment, finding)).collect();
+        let (findings, judged) = self.judge(service, job, &comments, whole, tree.as_ref())?;
         let feedback = self.feedback(site, &request, &comments)?;
         self.store.judged(&job.platform, &job.repository, &judged, &feedback)?;
-        let (platform, repository, number, n) = (&job.platform, &job.repository, job.number, comments.len());
-        tracing::info!(platform, repository, number, n, "comments were checked");
+        let (platform, repository, number) = (&job.platform, &job.repository, job.number);
+        let (n, n_new) = (comments.len(), judged.len());
+        tracing::info!(platform, repository, number, n, n_new, "comments were checked");
         self.answer(site, &request, &comments, &findings)
+    }
+
+    /// The findings about comments, and those of them that were not kept already.
+    fn judge(
+        &self,
+        service: &Service,
+        job: &Job,
+        comments: &[Comment],
+        whole: String,
+        tree: Option<&SharedTree>,
+    ) -> Result<(Vec<Finding>, Vec<Judged>), Problem> {
+        let mut before = self.store.before(&job.platform, &job.repository, job.number)?;
+        let of_all = [service.basis(Task::Review), whole];
+        let bases: Vec<String> = comments.iter().map(|comment| basis(&of_all, comment)).collect();
+        // what was found of the same is found again
+        let mut findings: Vec<Option<Finding>> = comments
+            .iter()
+            .zip(&bases)
+            .map(|(comment, basis)| kept(before.remove(&comment.id)?, basis, comment))
+            .collect();
+        let is_new: Vec<bool> = findings.iter().map(Option::is_none).collect();
+        let new = comments.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+        let samples: Vec<Sample> = new.map(|(comment, _)| comment.sample.clone()).collect();
+        let found = self::findings(service, &samples, tree)?;
+        findings
+            .iter_mut()
+            .filter(|finding| finding.is_none())
+            .zip(found)
+            .for_each(|(place, found)| *place = Some(found));
+        let findings: Vec<Finding> = findings.into_iter().flatten().collect();
+        let all = comments.iter().zip(&findings).zip(bases.into_iter().zip(is_new));
+        let judged: Vec<Judged> = all
+            .filter(|(_, (_, is_new))| *is_new)
+            .map(|((comment, finding), (basis, _))| judged(job.number, comment, finding, basis))
+            .collect();
+        Ok((findings, judged))
     }
 
     /// Gives the answers that the file wants.
@@ -148,17 +183,35 @@ pub(crate) fn findings(
     Ok(all)
 }
 
-fn judged(number: u64, comment: &Comment, finding: &Finding) -> Judged {
+/// What a comment's verdict hangs on.
+fn basis(of_all: &[String; 2], comment: &Comment) -> String {
+    let [service, whole] = of_all;
+    let Sample { diff, text, extra, .. } = &comment.sample;
+    let place = ["path", "line"].map(|key| extra.get(key).map(Value::to_string).unwrap_or_default());
+    said::basis(&[service, whole, diff, text, &place[0], &place[1]])
+}
+
+/// What was found of a comment before, if it is what would be found now. What failed is tried again.
+fn kept(before: Before, basis: &str, comment: &Comment) -> Option<Finding> {
+    let found: Option<Finding> = serde_json::from_str(&before.finding).ok().filter(|_| before.basis == basis);
+    let text = comment.sample.text.clone();
+    found.filter(|finding| finding.verdict.is_some()).map(|finding| Finding { text, ..finding })
+}
+
+fn judged(number: u64, comment: &Comment, finding: &Finding, basis: String) -> Judged {
     let extra = &comment.sample.extra;
     Judged {
         number,
         comment: comment.id.clone(),
         author: comment.author.clone(),
         diff: comment.sample.diff.clone(),
-        text: comment.body.clone(),
+        text: comment.sample.text.clone(),
         path: extra.get("path").and_then(Value::as_str).unwrap_or_default().to_owned(),
         line: extra.get("line").and_then(Value::as_u64),
         verdict: finding.verdict.map(|verdict| verdict.name().to_owned()),
         finding: serde_json::to_string(finding).unwrap_or_default(),
+        basis,
+        p: finding.p_hallucination,
+        unlike: finding.p_detector.map(|_| finding.is_unlike_training()),
     }
 }

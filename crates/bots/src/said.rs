@@ -1,6 +1,6 @@
 //! The words of an answer, and the keys by which one that was given is known.
 
-use ring::hmac;
+use ring::{digest, hmac};
 use serde_json::Value;
 use veridiff_core::{finding::Finding, verdict::Verdict};
 use veridiff_report::findings::rdjson_lines;
@@ -39,6 +39,17 @@ pub(crate) fn key(secret: &hmac::Key, parts: &[&str]) -> String {
         hashed.update(part.as_bytes());
     }
     hex(hashed.sign().as_ref()).chars().take(KEY).collect()
+}
+
+/// What a verdict hangs on, as a hash: what the service says of itself, the whole diff of the request, and the comment as it is checked.
+pub(crate) fn basis(parts: &[&str]) -> String {
+    let mut hashed = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        // with its length, so that no two lists are one text
+        hashed.update(&(part.len() as u64).to_le_bytes());
+        hashed.update(part.as_bytes());
+    }
+    hex(hashed.finish().as_ref())
 }
 
 /// The comment, which no page shows, that an answer carries.

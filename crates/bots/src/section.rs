@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring::hmac;
 use serde::Deserialize;
 use veridiff_core::verdict::Verdict;
-use veridiff_platforms::{GITHUB, GITLAB, Host, Token};
+use veridiff_platforms::{GITHUB, GITLAB, Host, Site, Token};
 use veridiff_serve::Platform;
 
 use crate::{
@@ -92,6 +92,7 @@ impl Section {
         let pause = Duration::try_from_secs_f64(self.pause.unwrap_or(1.0));
         let config = SiteConfig {
             platform,
+            web: web(self.api.as_deref().unwrap_or(kind_of(platform).base)),
             secret: hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),
             repositories: self.repositories,
             accounts: self.accounts,
@@ -109,10 +110,7 @@ impl Section {
         set: &dyn Fn(&str) -> Result<String, BotError>,
         wrong: &dyn Fn(String) -> BotError,
     ) -> Result<Login, BotError> {
-        let site = match platform {
-            Platform::GitHub => GITHUB,
-            Platform::GitLab => GITLAB,
-        };
+        let site = kind_of(platform);
         let api = self.api.as_deref().unwrap_or(site.base);
         match (&self.token, self.app, &self.key) {
             (Some(token), None, None) => Ok(Login::Token(Host::at(site, api, Some(Token::bearer(set(token)?)))?)),
@@ -130,9 +128,44 @@ impl Section {
     }
 }
 
+fn kind_of(platform: Platform) -> &'static Site {
+    match platform {
+        Platform::GitHub => GITHUB,
+        Platform::GitLab => GITLAB,
+    }
+}
+
+/// Where people look at a host whose programs ask at this address.
+fn web(api: &str) -> String {
+    let host = api.trim_end_matches('/');
+    let host = host.strip_suffix("/api/v3").or_else(|| host.strip_suffix("/api/v4")).unwrap_or(host);
+    let of_cloud = host.strip_prefix("https://api.").filter(|host| *host == "github.com" || host.ends_with(".ghe.com"));
+    of_cloud.map_or_else(|| host.to_owned(), |host| format!("https://{host}"))
+}
+
 /// The verdicts from which on something is done.
 fn verdict(key: &str, name: &str) -> Result<Verdict, String> {
     let known = [Verdict::Contradicted, Verdict::Unsupported, Verdict::Abstain];
     let found = known.into_iter().find(|verdict| verdict.name() == name);
     found.ok_or_else(|| format!("`{key}` is contradicted, unsupported or abstain, and not `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::web;
+
+    #[test]
+    fn people_look_at_a_host_where_programs_do_not_ask() {
+        for (api, expected) in [
+            ("https://api.github.com", "https://github.com"),
+            ("https://api.octocorp.ghe.com/", "https://octocorp.ghe.com"),
+            ("https://git.example/api/v3", "https://git.example"),
+            ("https://git.example/api/v4/", "https://git.example"),
+            ("https://git.example/gitlab/api/v4", "https://git.example/gitlab"),
+            ("http://127.0.0.1:80", "http://127.0.0.1:80"),
+            ("https://api.example", "https://api.example"),
+        ] {
+            assert_eq!(web(api), expected);
+        }
+    }
 }

@@ -19,6 +19,7 @@ use crate::{
     audit::{self, Entry},
     body::Rest,
     refusal::{Code, Refusal},
+    routes::page::{stranger, visitor},
     service::Service,
     tokens::Client,
     traces::{PLACE, Place},
@@ -41,31 +42,47 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted(pub usize);
 
-/// What the guard knows: the service, and the paths that anybody may ask for, since they say nothing that is not public or look for a
-/// signature themselves.
-type Known = (Arc<Service>, Arc<[&'static str]>);
+/// Paths by how the guard asks who it is.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    /// Those that anybody may ask for, since they say nothing that is not public or look for a signature themselves.
+    pub public: Vec<&'static str>,
+    /// Pages: a person logs in there and is known by a cookie, which is good for nothing else.
+    pub pages: Vec<&'static str>,
+}
 
-/// Puts the guard around routes, of which those of `public` ask nobody who it is.
-pub(crate) fn around(routes: Router, service: &Arc<Service>, public: Arc<[&'static str]>) -> Router {
+type Known = (Arc<Service>, Arc<Paths>);
+
+/// Puts the guard around routes.
+pub(crate) fn around(routes: Router, service: &Arc<Service>, paths: Paths) -> Router {
+    let paths = Arc::new(paths);
     let guarded = routes
         .layer(CatchPanicLayer::custom(|_| Refusal::Fault.into_response()))
-        .layer(from_fn_with_state((Arc::clone(service), public), guard));
+        .layer(from_fn_with_state((Arc::clone(service), paths), guard));
     HEADERS.into_iter().fold(guarded, |routes, (name, value)| {
         routes.layer(SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value)))
     })
 }
 
-async fn guard(State((service, public)): State<Known>, request: Request, next: Next) -> Response {
+async fn guard(State((service, paths)): State<Known>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let (mut request, rest) = Rest::of(request);
     let may_stay = may_stay(&request);
     // what is no path of ours has one name, however many there are
     let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
     let method = request.method().clone();
-    let is_public = public.contains(&route.as_str());
+    let is_public = paths.public.contains(&route.as_str());
+    let is_page = paths.pages.contains(&route.as_str());
     let (begin, traces) = (SystemTime::now(), service.traces.as_ref().filter(|_| !is_public));
     let place = traces.and_then(|_| Place::of(request.headers()));
-    let client = if is_public { Ok(None) } else { admitted(&service, &request).map(Some) };
+    let client = match () {
+        () if is_public => Ok(None),
+        () if is_page => visitor(&service, request.headers()).map(|(client, visitor)| {
+            request.extensions_mut().insert(visitor);
+            Some(client)
+        }),
+        () => admitted(&service, &request).map(Some),
+    };
     let (client, mut response) = match client {
         Ok(client) => {
             if let Some(client) = &client {
@@ -74,6 +91,7 @@ async fn guard(State((service, public)): State<Known>, request: Request, next: N
             let response = PLACE.scope(place, next.run(request)).await;
             (client, response)
         }
+        Err(Refusal::Token) if is_page => (None, stranger(&service, &method, request.uri(), request.headers())),
         Err(refusal) => (None, refusal.into_response()),
     };
     // a client may write its next request as soon as it has this answer

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::mpsc::unbounded_channel;
 use veridiff_core::{finding::Finding, gate::SharedTree};
-use veridiff_text::sample::{Sample, settle_changes};
+use veridiff_text::sample::{Sample, Task, settle_changes};
 
 use crate::{
     refusal::Refusal,
@@ -19,6 +19,11 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 impl Service {
+    /// What findings about texts of a task hang on now, beside the text, its change and the tree ([`Gate::basis`](veridiff_core::gate::Gate::basis)).
+    pub fn basis(&self, task: Task) -> String {
+        self.resident().gate.basis(task)
+    }
+
     /// The findings of samples in their order, as `/v1/check` gives them, with what is known of the tree that they are changes of. It
     /// blocks, and is not for the threads of the sockets.
     ///

@@ -16,6 +16,7 @@
 //! | `resident.rs`, `service.rs` | what stays in memory, and everything together |
 //! | `routes/`, `refusal.rs` | the paths, and why one is refused |
 //! | `gateway/` | what passes to a generator behind the service, and what is said of its answers |
+//! | `pages.rs`, `sessions.rs` | pages for people, for who shows them, and who has logged in to see them |
 //! | `hooks.rs`, `inside.rs` | webhooks of code hosts, for who takes them, and the questions of who lives in this process |
 //! | `meter.rs`, `traces.rs` | what is counted, and spans for a collector |
 //! | `openapi.rs`, `schema.rs` | what the service says of itself, from the table of its paths and the types that it writes |
@@ -35,6 +36,7 @@ mod inside;
 mod limits;
 mod meter;
 mod openapi;
+pub mod pages;
 mod queue;
 mod rate;
 pub mod refusal;
@@ -43,6 +45,7 @@ mod routes;
 mod schema;
 mod server;
 mod service;
+mod sessions;
 mod signals;
 mod tls;
 mod tokens;

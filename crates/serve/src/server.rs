@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::{
     rt::{Sleep, Timer},
     server::conn::http1,
@@ -30,7 +30,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::{
     limits::{HEAD_BYTES, Limits, MOST_HEADERS, UNREAD},
-    routes::router,
+    routes::{page::OverTls, router},
     service::{ServeError, Service},
     signals::{Signals, Told},
     tls::{Certificate, Tls},
@@ -92,7 +92,7 @@ async fn run(
     listening(listener.local_addr().map_err(at)?);
     let watching = GracefulShutdown::new();
     let door = Door {
-        routes: router(service),
+        routes: if tls.is_some() { router(service).layer(Extension(OverTls)) } else { router(service) },
         service: Arc::clone(service),
         tls,
         places: Arc::new(Semaphore::new(service.limits.connections.clamp(1, Semaphore::MAX_PERMITS))),

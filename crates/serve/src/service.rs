@@ -15,8 +15,10 @@ use crate::{
     hooks::SharedHooks,
     limits::{Limits, Room},
     meter::Meter,
+    pages::SharedPages,
     queue::Queue,
     resident::{Open, Resident},
+    sessions::Sessions,
     tokens::{Client, TokenError, TokenSource, Tokens},
     traces::Traces,
     work::Piece,
@@ -42,6 +44,8 @@ pub struct ServiceOptions {
     pub gateway: Option<GatewayOptions>,
     /// Who takes webhooks of code hosts, if anybody does.
     pub hooks: Option<SharedHooks>,
+    /// Who shows pages to people, if anybody does.
+    pub pages: Option<SharedPages>,
 }
 
 /// Why a service cannot start.
@@ -122,6 +126,8 @@ pub struct Service {
     pub(crate) traces: Option<Traces>,
     pub(crate) gateway: Option<Gateway>,
     pub(crate) hooks: Option<SharedHooks>,
+    pub(crate) pages: Option<SharedPages>,
+    pub(crate) sessions: Sessions,
     pub(crate) inside: Arc<Client>,
     resident: RwLock<Arc<Resident>>,
     tokens: RwLock<Arc<Tokens>>,
@@ -136,7 +142,7 @@ impl Service {
     /// # Errors
     /// [`ServeError`], but for what is about sockets.
     pub fn start(options: ServiceOptions, open: Box<Open>) -> Result<Arc<Service>, ServeError> {
-        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces, gateway, hooks } =
+        let ServiceOptions { limits, tokens: token_source, workers, tells_texts, audit, traces, gateway, hooks, pages } =
             options;
         let tokens = Tokens::read(&token_source, &limits, None)?;
         let audit =
@@ -153,6 +159,8 @@ impl Service {
             traces,
             gateway,
             hooks,
+            pages,
+            sessions: Sessions::new().map_err(ServeError::Open)?,
             inside: Client::inside(),
             resident: RwLock::new(Arc::new(resident)),
             tokens: RwLock::new(Arc::new(tokens)),

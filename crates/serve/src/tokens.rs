@@ -17,6 +17,9 @@ use crate::{limits::Limits, rate::Bucket, refusal::Refusal};
 /// Fewest bytes of a token that is given as it is.
 const FEWEST_BYTES: usize = 16;
 
+/// A SHA-256.
+pub(crate) type Hash = [u8; 32];
+
 /// The name of whoever asks a service that has no tokens.
 const LOCAL: &str = "local";
 
@@ -138,7 +141,7 @@ pub struct Tokens {
 
 #[derive(Debug)]
 struct Known {
-    hash: [u8; 32],
+    hash: Hash,
     bounds: (Option<f64>, Option<u64>),
     client: Arc<Client>,
 }
@@ -178,6 +181,17 @@ impl Tokens {
         !self.known.is_empty()
     }
 
+    /// The client whose token has this hash.
+    pub(crate) fn by_hash(&self, given: &Hash) -> Result<Arc<Client>, Refusal> {
+        // every hash is compared to its end, whichever is the right one
+        let mut found = u64::MAX;
+        for (place, known) in (0u64..).zip(&self.known) {
+            found.conditional_assign(&place, known.hash.ct_eq(given));
+        }
+        let known = usize::try_from(found).ok().and_then(|place| self.known.get(place));
+        known.map(|known| Arc::clone(&known.client)).ok_or(Refusal::Token)
+    }
+
     /// The client that a request comes from.
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Arc<Client>, Refusal> {
         if !self.are_needed() {
@@ -186,13 +200,7 @@ impl Tokens {
         let given = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let is_bearer = given.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
         let token = if is_bearer { given[7..].trim_ascii() } else { &[] };
-        // every hash is compared to its end, whichever is the right one
-        let (given, mut found) = (hash(token), u64::MAX);
-        for (place, known) in (0u64..).zip(&self.known) {
-            found.conditional_assign(&place, known.hash.ct_eq(&given));
-        }
-        let known = usize::try_from(found).ok().and_then(|place| self.known.get(place));
-        known.map(|known| Arc::clone(&known.client)).ok_or(Refusal::Token)
+        self.by_hash(&hash(token))
     }
 }
 
@@ -206,11 +214,11 @@ fn is_local(headers: &HeaderMap) -> bool {
     matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
-fn hash(token: &[u8]) -> [u8; 32] {
+pub(crate) fn hash(token: &[u8]) -> Hash {
     Sha256::digest(token).into()
 }
 
-type Listed = (String, [u8; 32], (Option<f64>, Option<u64>));
+type Listed = (String, Hash, (Option<f64>, Option<u64>));
 
 fn read_file(path: &Path) -> Result<Vec<Listed>, TokenError> {
     let text = fs::read_to_string(path).map_err(|source| TokenError::Read { path: path.to_owned(), source })?;
@@ -238,7 +246,7 @@ fn read_file(path: &Path) -> Result<Vec<Listed>, TokenError> {
     Ok(listed)
 }
 
-fn unhex(digits: &str) -> Option<[u8; 32]> {
+fn unhex(digits: &str) -> Option<Hash> {
     let digits = digits.as_bytes();
     let mut bytes = [0; 32];
     if digits.len() != 64 {

@@ -13,6 +13,9 @@ pub(crate) const MOST_TRIES: u32 = 20;
 /// Seconds for which a delivery is known when it comes again, and a job that is done stays to be looked at.
 const KEPT: f64 = 90.0 * 24.0 * 3600.0;
 
+/// Has a job that was given up wait, unless one for the same does.
+const AGAIN: &str = "UPDATE OR IGNORE jobs SET state = 'waiting', tries = 0, not_before = 0 WHERE state = 'failed'";
+
 /// What there is to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Job {
@@ -42,7 +45,18 @@ impl Store {
             for name in names {
                 let new = transaction.execute("INSERT OR IGNORE INTO deliveries VALUES (?1, ?2)", params![name, now()])?;
                 if new == 0 {
-                    return Ok(false);
+                    // of a delivery that is known no other name is kept: whoever sends it again may have made that up
+                    transaction.rollback()?;
+                    let Some((number, push)) = &kept.job else { return Ok(false) };
+                    // what was given up is begun again when its host sends it again
+                    let again = connection.execute(
+                        &format!(
+                            "{AGAIN} AND id = (SELECT max(id) FROM jobs
+                             WHERE platform = ?1 AND repository = ?2 AND number = ?3 AND push = ?4)"
+                        ),
+                        params![platform.name(), repository, *number as i64, push],
+                    )?;
+                    return Ok(again > 0);
                 }
             }
             if let Some((number, push)) = &kept.job {
@@ -55,6 +69,11 @@ impl Store {
             transaction.commit()?;
             Ok(true)
         })
+    }
+
+    /// Begins a job again that was given up. Whether it was.
+    pub fn again(&self, id: i64) -> Result<bool> {
+        self.with(|connection| connection.execute(&format!("{AGAIN} AND id = ?1"), params![id])).map(|n| n > 0)
     }
 
     /// The next job that may be begun, which is running from now on.
@@ -189,6 +208,30 @@ mod tests {
         let job = store.next().unwrap().unwrap();
         store.end(&job, None).unwrap();
         assert_eq!(store.next().unwrap(), None);
+    }
+
+    #[test]
+    fn what_was_given_up_is_begun_again_when_it_comes_again_or_a_person_says_so() {
+        let (_folder, store) = store();
+        let push = Kept { job: Some((0, "{\"head\": \"a\"}".to_owned())), ..Kept::default() };
+        let names = ["delivery".to_owned(), "body".to_owned()];
+        let keep = || store.keep(&names, Platform::GitHub, "a/b", &push).unwrap();
+        assert!(keep());
+        let job = store.next().unwrap().unwrap();
+        assert!(!keep(), "it is worked on");
+        store.end(&job, Some("gone")).unwrap();
+        assert!(keep());
+        assert!(!keep(), "it waits");
+        let again = store.next().unwrap().unwrap();
+        assert_eq!((again.id, again.tries), (job.id, 0));
+        store.end(&again, None).unwrap();
+        assert!(!keep(), "it is done");
+        assert!(!store.again(job.id).unwrap());
+        store.keep(&["other".to_owned()], Platform::GitHub, "a/b", &push).unwrap();
+        let other = store.next().unwrap().unwrap();
+        store.end(&other, Some("gone")).unwrap();
+        assert!(store.again(other.id).unwrap() && !store.again(other.id).unwrap());
+        assert_eq!(count(&store, "waiting"), 1);
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! What the bot said of comments, and what people did.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, Store, now};
+
+/// How somebody can say something of a comment: on the page, or on the host by thumbs, in a reply, or by resolving it.
+const KINDS: [&str; 6] = ["page", "thumbs", "answer_thumbs", "thumb", "reply", "resolved"];
 
 /// What somebody said of a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feedback {
     pub comment: String,
-    /// `thumbs`, `answer_thumbs`, `thumb`, `reply` or `resolved`.
+    /// One of [`KINDS`].
     pub kind: &'static str,
     pub who: String,
     pub value: String,
@@ -26,6 +31,19 @@ pub(crate) struct Judged {
     pub line: Option<u64>,
     pub verdict: Option<String>,
     /// The finding of `check --json`.
+    pub finding: String,
+    /// What the verdict hangs on: where it is the same, so is the finding.
+    pub basis: String,
+    /// The probability that it is false.
+    pub p: Option<f64>,
+    /// Whether it is unlike what its detector learnt from; none where no detector was asked.
+    pub unlike: Option<bool>,
+}
+
+/// What was found of a comment before.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub basis: String,
     pub finding: String,
 }
 
@@ -47,6 +65,14 @@ impl Store {
         Ok(found?.is_some())
     }
 
+    /// What is kept of the answer of this key.
+    pub fn answer(&self, key: &str) -> Result<Option<String>> {
+        self.look(|connection| {
+            let mut statement = connection.prepare("SELECT what FROM answers WHERE key = ?1")?;
+            statement.query_row(params![key], |row| row.get(0)).optional()
+        })
+    }
+
     /// Keeps that an answer was given.
     pub fn given(&self, key: &str, what: &str) -> Result<()> {
         self.with(|connection| {
@@ -61,7 +87,12 @@ impl Store {
             let transaction = connection.transaction()?;
             for one in judged {
                 transaction.execute(
-                    "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                    // it came when it was seen first
+                    "INSERT INTO verdicts (platform, repository, number, comment, author, diff, text, path, line, verdict, finding, at,
+                                           basis, p, unlike)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+                     ON CONFLICT DO UPDATE SET number = ?3, author = ?5, diff = ?6, text = ?7, path = ?8, line = ?9, verdict = ?10,
+                                               finding = ?11, basis = ?13, p = ?14, unlike = ?15",
                     params![
                         platform,
                         repository,
@@ -74,7 +105,10 @@ impl Store {
                         one.line.map(|line| line as i64),
                         one.verdict,
                         one.finding,
-                        now()
+                        now(),
+                        one.basis,
+                        one.p,
+                        one.unlike
                     ],
                 )?;
             }
@@ -83,49 +117,112 @@ impl Store {
         })
     }
 
-    /// Every comment that something was said of, with what people said of it.
-    pub fn all(&self) -> Result<Vec<Told>> {
-        const KINDS: [&str; 5] = ["thumbs", "answer_thumbs", "thumb", "reply", "resolved"];
+    /// What was found of a request's comments before, by comment.
+    pub fn before(&self, platform: &str, repository: &str, number: u64) -> Result<HashMap<String, Before>> {
         self.with(|connection| {
-            let mut of_comment = connection.prepare(
-                "SELECT kind, who, value FROM feedback WHERE platform = ?1 AND repository = ?2 AND comment = ?3 ORDER BY kind, who",
-            )?;
             let mut statement = connection.prepare(
-                "SELECT platform, repository, number, comment, author, diff, text, path, line, verdict, finding
-                 FROM verdicts ORDER BY platform, repository, number, comment",
+                "SELECT comment, basis, finding FROM verdicts WHERE platform = ?1 AND repository = ?2 AND number = ?3",
             )?;
-            let rows = statement.query_map([], |row| {
-                let judged = Judged {
-                    number: row.get::<_, i64>(2)?.unsigned_abs(),
-                    comment: row.get(3)?,
-                    author: row.get(4)?,
-                    diff: row.get(5)?,
-                    text: row.get(6)?,
-                    path: row.get(7)?,
-                    line: row.get::<_, Option<i64>>(8)?.map(i64::unsigned_abs),
-                    verdict: row.get(9)?,
-                    finding: row.get(10)?,
-                };
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, judged))
+            let rows = statement.query_map(params![platform, repository, number as i64], |row| {
+                Ok((row.get(0)?, Before { basis: row.get(1)?, finding: row.get(2)? }))
             })?;
-            let mut all = Vec::new();
-            for row in rows {
-                let (platform, repository, judged) = row?;
-                let found = of_comment.query_map(params![platform, repository, judged.comment], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-                })?;
-                let mut feedback = Vec::new();
-                for found in found {
-                    let (kind, who, value) = found?;
-                    if let Some(kind) = KINDS.into_iter().find(|known| *known == kind) {
-                        feedback.push(Feedback { comment: judged.comment.clone(), kind, who, value });
-                    }
-                }
-                all.push(Told { platform, repository, judged, feedback });
-            }
-            Ok(all)
+            rows.collect()
         })
     }
+
+    /// Keeps what one person says of a comment on the page; with no value, that he says nothing.
+    pub fn says(&self, platform: &str, repository: &str, comment: &str, who: &str, value: Option<bool>) -> Result<()> {
+        self.with(|connection| match value {
+            Some(value) => {
+                let value = if value { "true" } else { "false" }.to_owned();
+                let said = Feedback { comment: comment.to_owned(), kind: "page", who: who.to_owned(), value };
+                write_feedback(connection, platform, repository, &[said])
+            }
+            None => connection
+                .execute(
+                    "DELETE FROM feedback
+                     WHERE platform = ?1 AND repository = ?2 AND comment = ?3 AND kind = 'page' AND who = ?4",
+                    params![platform, repository, comment, who],
+                )
+                .map(drop),
+        })
+    }
+
+    /// Every comment that something was said of, with what people said of it.
+    pub fn all(&self) -> Result<Vec<Told>> {
+        self.look(|connection| {
+            let mut said = feedback(connection)?;
+            let mut statement =
+                connection.prepare(&format!("{SELECT} ORDER BY platform, repository, number, comment"))?;
+            let rows = statement.query_map([], told)?;
+            rows.map(|row| row.map(|row| row.with(&mut said))).collect()
+        })
+    }
+
+    /// One of them.
+    pub fn one(&self, platform: &str, repository: &str, comment: &str) -> Result<Option<Told>> {
+        self.look(|connection| {
+            let found = connection
+                .query_row(
+                    &format!("{SELECT} WHERE platform = ?1 AND repository = ?2 AND comment = ?3"),
+                    params![platform, repository, comment],
+                    told,
+                )
+                .optional()?;
+            let mut said = feedback(connection)?;
+            Ok(found.map(|found| found.with(&mut said)))
+        })
+    }
+}
+
+const SELECT: &str =
+    "SELECT platform, repository, number, comment, author, diff, text, path, line, verdict, finding, basis, p, unlike
+                      FROM verdicts";
+
+fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
+    let judged = Judged {
+        number: row.get::<_, i64>(2)?.unsigned_abs(),
+        comment: row.get(3)?,
+        author: row.get(4)?,
+        diff: row.get(5)?,
+        text: row.get(6)?,
+        path: row.get(7)?,
+        line: row.get::<_, Option<i64>>(8)?.map(i64::unsigned_abs),
+        verdict: row.get(9)?,
+        finding: row.get(10)?,
+        basis: row.get(11)?,
+        p: row.get(12)?,
+        unlike: row.get(13)?,
+    };
+    Ok(Told { platform: row.get(0)?, repository: row.get(1)?, judged, feedback: Vec::new() })
+}
+
+impl Told {
+    fn with(mut self, said: &mut Said) -> Told {
+        let of = (self.platform.clone(), self.repository.clone(), self.judged.comment.clone());
+        self.feedback = said.remove(&of).unwrap_or_default();
+        self
+    }
+}
+
+/// What people said, by platform, repository and comment.
+pub(super) type Said = HashMap<(String, String, String), Vec<Feedback>>;
+
+/// All that people said.
+pub(super) fn feedback(connection: &Connection) -> rusqlite::Result<Said> {
+    let mut statement = connection.prepare(
+        "SELECT platform, repository, comment, kind, who, value FROM feedback ORDER BY platform, repository, comment, kind, who",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut said = Said::new();
+    while let Some(row) = rows.next()? {
+        let kind: String = row.get(3)?;
+        let Some(kind) = KINDS.into_iter().find(|known| *known == kind) else { continue };
+        let comment: String = row.get(2)?;
+        let one = Feedback { comment: comment.clone(), kind, who: row.get(4)?, value: row.get(5)? };
+        said.entry((row.get(0)?, row.get(1)?, comment)).or_default().push(one);
+    }
+    Ok(said)
 }
 
 pub(super) fn write_feedback(

@@ -6,6 +6,7 @@ mod explain;
 mod gateway;
 mod health;
 mod hooks;
+pub(crate) mod page;
 mod samples;
 mod score;
 
@@ -28,8 +29,9 @@ use veridiff_report::explain::Explanation;
 
 use crate::{
     gateway::{DIFF, TASK, example as example_of_gateway},
-    guard,
+    guard::{self, Paths},
     openapi::{self, SchemaOf, schema},
+    pages::{LOGIN, LOGOUT, SharedPages},
     refusal::Refusal,
     schema::{CheckBody, CompletionBody, Findings, GeneratorAnswer, GeneratorRequest, Rows, SampleBody, ScoreBody},
     service::Service,
@@ -246,7 +248,8 @@ async fn document(State(service): State<Arc<Service>>) -> Json<&'static Value> {
 pub fn router(service: &Arc<Service>) -> Router {
     let is_gateway = service.gateway.is_some();
     let operations = operations(is_gateway);
-    let mut public: Vec<&'static str> = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
+    let public = operations.iter().filter(|it| it.is_public).map(|it| it.path).collect();
+    let mut paths = Paths { public, pages: Vec::new() };
     let mut routes = operations.into_iter().fold(Router::new(), |routes, it| routes.route(it.path, it.route));
     if is_gateway {
         routes = routes.route("/v1/{*path}", any(gateway::pass));
@@ -255,11 +258,19 @@ pub fn router(service: &Arc<Service>) -> Router {
     if service.hooks.is_some() {
         routes = routes.route(hooks::GITHUB, post(hooks::github)).route(hooks::GITLAB, post(hooks::gitlab));
         routes = routes.route(hooks::LABELS, get(hooks::labels));
-        public.extend([hooks::GITHUB, hooks::GITLAB]);
+        paths.public.extend([hooks::GITHUB, hooks::GITLAB]);
+    }
+    // not in the document either: they are for people, and no program has to read them
+    if let Some(SharedPages(pages)) = &service.pages {
+        routes = pages.paths().iter().fold(routes, |routes, path| routes.route(path, get(page::show)));
+        routes = pages.forms().iter().fold(routes, |routes, path| routes.route(path, post(page::take)));
+        routes = routes.route(LOGIN, get(page::start).post(page::login)).route(LOGOUT, post(page::logout));
+        paths.public.push(LOGIN);
+        paths.pages.extend(pages.paths().iter().chain(pages.forms()).chain([&LOGOUT]));
     }
     let routes = routes
         .fallback(async || Refusal::NotFound)
         .method_not_allowed_fallback(async || Refusal::Method)
         .with_state(Arc::clone(service));
-    guard::around(routes, service, public.into())
+    guard::around(routes, service, paths)
 }
