@@ -46,6 +46,11 @@
       return;
     }
     if (help?.open) return;
+    // where a form leads back to, the browser has the row itself in focus
+    if (event.key === "Enter" && event.target.matches("[data-row]")) {
+      event.target.querySelector("a")?.click();
+      return;
+    }
     if (rows.length > 0 && (event.key === "j" || event.key === "k")) {
       step(event.key === "j" ? 1 : -1);
       event.preventDefault();
@@ -62,8 +67,5 @@
     button.hidden = false;
     button.addEventListener("click", () => help?.showModal());
   }
-  // where a form leads back to, one goes on
-  const target = location.hash ? byId(decodeURIComponent(location.hash.slice(1))) : null;
-  if (target?.matches("[data-row]")) focus(target);
   root.dataset.ready = "true";
 })();
