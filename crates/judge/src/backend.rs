@@ -54,6 +54,12 @@ pub struct Request {
     pub max_output: u32,
     /// 0 takes the most probable token each time.
     pub temperature: f64,
+    /// The most probable tokens that may come, so many of them; all where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// The most probable tokens that may come, until their probabilities add up to this; all where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// What chance follows from, where the temperature leaves any.
     pub seed: u64,
     /// Strings whose log-probabilities are wanted wherever a token could be one of them, blanks around it left out.
@@ -65,6 +71,9 @@ pub struct Request {
     pub repeat: u32,
     /// Which attempt at a readable answer this is, from 0.
     pub attempt: u32,
+    /// What is asked here, in a word, for counting. It is no part of what is asked.
+    #[serde(skip)]
+    pub step: String,
 }
 
 impl Request {
@@ -75,11 +84,14 @@ impl Request {
             schema: None,
             max_output,
             temperature: 0.0,
+            top_k: None,
+            top_p: None,
             seed: 0,
             wanted: Vec::new(),
             stop: Vec::new(),
             repeat: 0,
             attempt: 0,
+            step: String::new(),
         }
     }
 
@@ -202,7 +214,7 @@ pub struct Probabilities {
 }
 
 /// What a backend can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Abilities {
     /// Log-probabilities of what could have stood at each token of an answer.
     pub log_probs: bool,

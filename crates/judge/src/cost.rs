@@ -1,6 +1,9 @@
 //! What replies cost, without rounding, and the bound on it.
 
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 use serde::Deserialize;
 
@@ -134,6 +137,8 @@ pub struct Purse {
     limit: Option<Amount>,
     /// What replies have cost, and what open requests may cost at most.
     spent: Mutex<Amount>,
+    /// How many requests may still be made.
+    calls: Option<AtomicU64>,
 }
 
 impl Purse {
@@ -154,7 +159,12 @@ impl Purse {
                 JudgeError::settings(problem, "give the bound in units of the currency, such as 2.50")
             })?),
         };
-        Ok(Purse { prices, limit, spent: Mutex::default() })
+        Ok(Purse { prices, limit, spent: Mutex::default(), calls: None })
+    }
+
+    /// The same with a bound on how many requests are made from now on.
+    pub fn with_most_calls(self, most: Option<u64>) -> Purse {
+        Purse { calls: most.map(AtomicU64::new), ..self }
     }
 
     /// The prices, if they are known.
@@ -176,8 +186,19 @@ impl Purse {
     /// Lays aside what a request can cost at most, if so many tokens may be written.
     ///
     /// # Errors
-    /// [`Kind::Budget`] if that could exceed the bound.
+    /// [`Kind::Budget`] if that could exceed the bound, or no more requests may be made.
     pub fn lay_aside(&self, request: &Request, most_output: u32) -> Result<Amount, Failure> {
+        let aside = self.money(request, most_output)?;
+        let one_less = |left: u64| left.checked_sub(1);
+        let is_allowed = |calls: &AtomicU64| calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+        if self.calls.as_ref().is_none_or(is_allowed) {
+            return Ok(aside);
+        }
+        self.settle(aside, None);
+        Err(Failure::new(Kind::Budget, "as many requests are made as may be in one run"))
+    }
+
+    fn money(&self, request: &Request, most_output: u32) -> Result<Amount, Failure> {
         let Some(prices) = &self.prices else { return Ok(Amount::default()) };
         let most = prices.at_most(request, most_output);
         let mut spent = self.spent();
@@ -257,5 +278,18 @@ mod tests {
         // a reply that does not say its usage costs what was laid aside
         purse.settle(third, Some(None));
         assert_eq!(one.units(*purse.spent()), 92.0);
+    }
+
+    #[test]
+    fn only_so_many_requests_are_made() {
+        let purse = Purse::new(None, None).unwrap().with_most_calls(Some(2));
+        let ask = || purse.lay_aside(&Request::of_user("?", 1), 1);
+        assert!(ask().is_ok() && ask().is_ok());
+        assert_eq!(ask().unwrap_err().kind, Kind::Budget);
+        // what was refused for their number costs nothing
+        let priced = Purse::new(Some(prices("input = 1\noutput = 1\nper = 1").unwrap()), Some(1000.0)).unwrap();
+        let priced = priced.with_most_calls(Some(0));
+        assert!((0..100).all(|_| priced.lay_aside(&Request::of_user("?", 1), 1).is_err()));
+        assert_eq!(*priced.spent(), Amount::default());
     }
 }

@@ -249,9 +249,8 @@ impl Judge {
             temperature: self.settings.temperature,
             seed: self.settings.seed,
             wanted: if digits { DIGITS.map(str::to_owned).to_vec() } else { Vec::new() },
-            stop: Vec::new(),
             repeat,
-            attempt: 0,
+            ..Request::of_user("", 0)
         }
     }
 

@@ -18,7 +18,8 @@
 //! | `failure.rs` | why a reply is none, by kind; what is wrong with settings, and how to mend it |
 //! | `recorder.rs`, `store.rs` | every reply in a file before it is used; a finished study without a socket |
 //! | `batch.rs` | requests and answers as the files of providers' batches |
-//! | `cost.rs` | what replies cost, exactly, and the bound on it |
+//! | `cost.rs` | what replies cost, exactly, and the bounds on it and on their number |
+//! | `plan.rs` | what a run would ask, without asking |
 //! | `local/` | a model on this machine: conversations, answers held to a schema, probabilities behind a forced prefix |
 //! | `endpoint/` | servers: transport, retries, limits, what a server really does, the bodies sent and read |
 //! | `prompts/` | prompt sets as data, strategies, the form of an answer and its schema, the fence around data |
@@ -52,6 +53,7 @@ pub mod local;
 pub mod panel;
 pub mod parallel;
 pub mod parse;
+pub mod plan;
 pub mod prompts;
 pub mod recorder;
 pub mod remote;

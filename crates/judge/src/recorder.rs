@@ -1,13 +1,16 @@
 //! A backend whose every reply is in a file before it is used, and which asks for none that is there.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
     backend::{Abilities, Backend, GivenText, Message, Probabilities, Reply, Request, Role, Usage},
-    cost::{Prices, Purse},
+    cost::{BYTES_PER_TOKEN, Prices, Purse},
     failure::{Failure, JudgeError, Kind},
     store::Store,
 };
@@ -34,6 +37,41 @@ pub struct Recorder {
     backend: Option<Box<dyn Backend>>,
     store: Arc<Store>,
     purse: Purse,
+    counts: Mutex<BTreeMap<String, Counts>>,
+}
+
+/// What became of the requests of one step in this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    /// Requests that were made.
+    pub calls: u64,
+    /// Replies that were there already.
+    pub cached: u64,
+    /// Requests that were made because an answer could not be read.
+    pub retries: u64,
+    /// Requests without a reply.
+    pub failed: u64,
+    /// Tokens read: as replies say, or about so many where they do not.
+    pub prompt_tokens: u64,
+    /// Those of them that the server had read before.
+    pub cached_tokens: u64,
+    /// Tokens written, likewise.
+    pub completion_tokens: u64,
+    /// Replies that were made and do not say how many tokens they took, so that these are estimated from bytes.
+    pub untold: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.calls += other.calls;
+        self.cached += other.cached;
+        self.retries += other.retries;
+        self.failed += other.failed;
+        self.prompt_tokens += other.prompt_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.completion_tokens += other.completion_tokens;
+        self.untold += other.untold;
+    }
 }
 
 impl std::fmt::Debug for Recorder {
@@ -65,9 +103,12 @@ impl Recorder {
                 )
             })?;
         }
-        let paid: Vec<(String, Paid)> = store.with_prefix(&prefix_of(&about.identity));
-        paid.into_iter().filter_map(|(_, paid)| paid.usage).for_each(|usage| purse.count(usage));
-        Ok(Recorder { name: name.to_owned(), about, backend: Some(backend), store, purse })
+        if purse.prices().is_some() {
+            let paid: Vec<(String, Paid)> = store.with_prefix(&prefix_of(&about.identity));
+            paid.into_iter().filter_map(|(_, paid)| paid.usage).for_each(|usage| purse.count(usage));
+        }
+        let counts = Mutex::default();
+        Ok(Recorder { name: name.to_owned(), about, backend: Some(backend), store, purse, counts })
     }
 
     /// The study that a store holds, without what answered it: of the backend called `name`, or of the only one.
@@ -91,7 +132,13 @@ impl Recorder {
             return Err(JudgeError::settings(problem, hint));
         }
         let (key, about) = known.remove(0);
-        Ok(Recorder { name: key[1..].to_owned(), about, backend: None, store: Arc::new(store), purse })
+        let (name, store) = (key[1..].to_owned(), Arc::new(store));
+        Ok(Recorder { name, about, backend: None, store, purse, counts: Mutex::default() })
+    }
+
+    /// The same, of which at most so many requests are made from now on.
+    pub fn with_most_calls(self, most: Option<u64>) -> Recorder {
+        Recorder { purse: self.purse.with_most_calls(most), ..self }
     }
 
     /// What its columns are called after.
@@ -104,27 +151,71 @@ impl Recorder {
         self.purse.prices()
     }
 
+    /// What became of the requests of this run, by their steps.
+    pub fn counts(&self) -> BTreeMap<String, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is kept under a key or else asked for, and counted.
+    fn counted<T: Serialize + serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+        request: &Request,
+        ask: impl FnOnce(&dyn Backend) -> Result<T, Failure>,
+        usage: impl Fn(&T) -> Option<Usage>,
+        n_written: impl Fn(&T) -> usize,
+    ) -> Result<T, Failure> {
+        let mut one = Counts { cached: 1, ..Counts::default() };
+        let reply = self.store.get_or_ask(key, || {
+            let (reply, is_made) = self.asking(request, ask, &usage);
+            let told = reply.as_ref().ok().and_then(&usage);
+            let about = |n_bytes: usize| (n_bytes as f64 / BYTES_PER_TOKEN).ceil() as u64;
+            let used = reply.as_ref().ok().map(|reply| {
+                let estimated =
+                    || Usage { input: about(request.n_bytes()), output: about(n_written(reply)), ..Usage::default() };
+                told.unwrap_or_else(estimated)
+            });
+            one = Counts {
+                calls: u64::from(is_made),
+                retries: u64::from(is_made && request.attempt > 0),
+                failed: u64::from(reply.is_err()),
+                prompt_tokens: used.map_or(0, |used| used.input),
+                cached_tokens: used.map_or(0, |used| used.cached_input),
+                completion_tokens: used.map_or(0, |used| used.output),
+                untold: u64::from(reply.is_ok() && told.is_none()),
+                cached: 0,
+            };
+            reply
+        });
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(request.step.clone()).or_default() += one;
+        reply
+    }
+
     fn key(&self, operation: &str, request: &Request) -> String {
         format!("{}{}", prefix_of(&self.about.identity), request.key(operation, &self.about.identity))
     }
 
-    /// What answers a request that no line answers yet; money for it is laid aside until it did.
+    /// What answers a request that no line answers yet, and whether it was asked at all; money for it is laid aside until it did.
     fn asking<T>(
         &self,
         request: &Request,
         ask: impl FnOnce(&dyn Backend) -> Result<T, Failure>,
         usage: impl FnOnce(&T) -> Option<Usage>,
-    ) -> Result<T, Failure> {
+    ) -> (Result<T, Failure>, bool) {
         let Some(backend) = &self.backend else {
-            return Err(Failure::new(Kind::NotRecorded, "the file of replies holds none to this request"));
+            return (Err(Failure::new(Kind::NotRecorded, "the file of replies holds none to this request")), false);
         };
         if let Some(failure) = backend.stopped() {
-            return Err(failure);
+            return (Err(failure), false);
         }
-        let aside = self.purse.lay_aside(request, backend.most_output(request))?;
+        let aside = match self.purse.lay_aside(request, backend.most_output(request)) {
+            Ok(aside) => aside,
+            Err(failure) => return (Err(failure), false),
+        };
         let reply = ask(&**backend);
         self.purse.settle(aside, reply.as_ref().ok().map(usage));
-        reply
+        (reply, true)
     }
 
     /// Whether a request has its reply already.
@@ -157,28 +248,28 @@ impl Backend for Recorder {
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {
-        let ask = || self.asking(request, |backend| backend.complete(request), |reply: &Reply| reply.usage);
-        self.store.get_or_ask(&self.key("complete", request), ask)
+        let key = self.key("complete", request);
+        self.counted(
+            &key,
+            request,
+            |backend| backend.complete(request),
+            |reply: &Reply| reply.usage,
+            |reply| reply.content.len(),
+        )
     }
 
     fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
         let wanted = Request { wanted: choices.to_vec(), ..request.clone() };
         let key = self.key(&format!("choose behind {prefix}"), &wanted);
-        let ask = || {
-            self.asking(
-                request,
-                |backend| backend.choose(request, prefix, choices),
-                |choice: &Probabilities| choice.usage,
-            )
-        };
-        self.store.get_or_ask(&key, ask)
+        let ask = |backend: &dyn Backend| backend.choose(request, prefix, choices);
+        self.counted(&key, request, ask, |choice: &Probabilities| choice.usage, |_| 1)
     }
 
     fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
         let mut request = Request::of_user(prompt, 0);
         request.messages.push(Message::new(Role::Assistant, text));
-        let ask = || self.asking(&request, |backend| backend.log_probs(prompt, text), |given: &GivenText| given.usage);
-        self.store.get_or_ask(&self.key("log_probs", &request), ask)
+        let key = self.key("log_probs", &request);
+        self.counted(&key, &request, |backend| backend.log_probs(prompt, text), |given: &GivenText| given.usage, |_| 0)
     }
 
     fn stopped(&self) -> Option<Failure> {

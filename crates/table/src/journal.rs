@@ -10,7 +10,8 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, TryLockError},
-    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -51,6 +52,8 @@ pub struct Journal {
     length: u64,
     n_lines: usize,
     n_rows: usize,
+    /// The bytes of the line that was written last.
+    last: Range<u64>,
     /// A header line that goes before the next row: until then the journal is as it was.
     pending: Option<Vec<u8>>,
 }
@@ -80,7 +83,7 @@ impl Journal {
     }
 
     fn of(path: &Path, file: File) -> Journal {
-        Journal { path: path.to_owned(), file, length: 0, n_lines: 0, n_rows: 0, pending: None }
+        Journal { path: path.to_owned(), file, length: 0, n_lines: 0, n_rows: 0, last: 0..0, pending: None }
     }
 
     /// The journal of an earlier run and what it holds, line by line: an `id` can be there several times, with other
@@ -92,10 +95,20 @@ impl Journal {
     /// [`TableError::NotAJournal`]; [`TableError::Json`] and [`TableError::JournalRow`] for a spoilt line that is not
     /// the last; [`TableError::JournalBusy`]; [`TableError::Read`], [`TableError::Write`].
     pub fn resume(path: &Path, groups: &Groups) -> Result<(Journal, Vec<Row>), TableError> {
+        let mut rows = Vec::new();
+        let journal = Journal::resume_each(path, groups, |_, row| rows.push(row))?;
+        Ok((journal, rows))
+    }
+
+    /// As [`Journal::resume`], which hands each row on with the bytes of its line and keeps none.
+    ///
+    /// # Errors
+    /// Those of [`Journal::resume`]; what was handed on before counts for nothing.
+    pub fn resume_each(path: &Path, groups: &Groups, each: impl FnMut(Range<u64>, Row)) -> Result<Journal, TableError> {
         let file = match File::options().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((Journal::create(path, groups)?, Vec::new()));
+                return Journal::create(path, groups);
             }
             Err(source) => return Err(TableError::Read { path: path.to_owned(), source }),
         };
@@ -105,7 +118,7 @@ impl Journal {
         }
         let mut journal = Journal::of(path, file);
         journal.lock()?;
-        let (known, rows) = journal.read(groups)?;
+        let known = journal.read(groups, each)?;
         // Cut off the torn line, then write behind the whole ones.
         journal.cut().map_err(|source| TableError::Write { path: path.to_owned(), source })?;
         if journal.n_lines == 0 {
@@ -113,7 +126,28 @@ impl Journal {
         } else if !groups.keys().all(|group| known.contains_key(group)) {
             journal.pending = Some(header_line(groups));
         }
-        Ok((journal, rows))
+        Ok(journal)
+    }
+
+    /// The bytes of the line that was appended last, in the file.
+    pub fn last_line(&self) -> Range<u64> {
+        self.last.clone()
+    }
+
+    /// Reads a line again.
+    ///
+    /// # Errors
+    /// [`TableError::Read`].
+    pub fn line(&mut self, bytes: &Range<u64>) -> Result<Vec<u8>, TableError> {
+        let mut line = vec![0; (bytes.end - bytes.start) as usize];
+        let file = &mut self.file;
+        let read = file.seek(SeekFrom::Start(bytes.start)).and_then(|_| file.read_exact(&mut line));
+        // what is appended next goes behind the whole lines
+        let back = file.seek(SeekFrom::Start(self.length));
+        match read.and(back) {
+            Ok(_) => Ok(line),
+            Err(source) => Err(TableError::Read { path: self.path.clone(), source }),
+        }
     }
 
     /// Removes the journal if it holds no row, as after a run that failed before it had one; else leaves it.
@@ -175,7 +209,8 @@ impl Journal {
     fn write_line(&mut self, line: &[u8]) -> Result<(), TableError> {
         match self.file.write_all(line) {
             Ok(()) => {
-                self.length += line.len() as u64;
+                self.last = self.length..self.length + line.len() as u64;
+                self.length = self.last.end;
                 self.n_lines += 1;
                 Ok(())
             }
@@ -200,8 +235,8 @@ impl Journal {
         }
     }
 
-    /// Reads all whole lines, sets the counts to them, and gives the groups and the rows that they hold.
-    fn read(&mut self, groups: &Groups) -> Result<(Groups, Vec<Row>), TableError> {
+    /// Reads all whole lines, sets the counts to them, hands on the rows that they hold, and gives the groups.
+    fn read(&mut self, groups: &Groups, mut each: impl FnMut(Range<u64>, Row)) -> Result<Groups, TableError> {
         let path = self.path.clone();
         let unreadable = |source| TableError::Read { path: path.clone(), source };
         let mut reader = BufReader::new(&self.file);
@@ -211,7 +246,7 @@ impl Journal {
         if line.last() != Some(&b'\n') {
             // A kill while the header was written leaves its beginning; anything else is someone's file.
             return if header_line(groups).starts_with(&line) {
-                Ok((Groups::new(), Vec::new()))
+                Ok(Groups::new())
             } else {
                 Err(TableError::NotAJournal { path })
             };
@@ -219,7 +254,7 @@ impl Journal {
         let not_a_journal = || TableError::NotAJournal { path: path.clone() };
         let mut known = Header::parse(&line).ok_or_else(not_a_journal)?.groups;
         let (mut length, mut n_lines) = (line.len() as u64, 1);
-        let mut rows: Vec<Row> = Vec::new();
+        let mut n_rows = 0;
         let mut spoilt: Option<TableError> = None;
         loop {
             line.clear();
@@ -242,14 +277,14 @@ impl Journal {
                     spoilt = Some(TableError::JournalRow { path: path.clone(), line: number });
                 }
                 Ok(row) => {
-                    rows.push(row);
-                    (length, n_lines) = (length + line.len() as u64, number);
+                    each(length..length + line.len() as u64, row);
+                    (length, n_lines, n_rows) = (length + line.len() as u64, number, n_rows + 1);
                 }
             }
         }
         check_groups(&path, &known, groups)?;
-        (self.length, self.n_lines, self.n_rows) = (length, n_lines, rows.len());
-        Ok((known, rows))
+        (self.length, self.n_lines, self.n_rows) = (length, n_lines, n_rows);
+        Ok(known)
     }
 }
 

@@ -13,6 +13,12 @@ pub fn body(request: &Request, model: &str, found: &Found) -> Value {
     body[limit] = found.output_limit(request.max_output).into();
     if found.takes_temperature {
         body["temperature"] = request.temperature.into();
+        if let Some(top_p) = request.top_p {
+            body["top_p"] = top_p.into();
+        }
+        if let Some(top_k) = request.top_k {
+            body["top_k"] = top_k.into();
+        }
     }
     if found.takes_seed {
         body["seed"] = (request.seed + u64::from(request.repeat)).into();

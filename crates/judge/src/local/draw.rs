@@ -36,6 +36,8 @@ impl LogProbs {
 /// Chance that follows from a request alone: the same one is answered the same.
 pub struct Draw {
     temperature: f64,
+    top_k: Option<u32>,
+    top_p: Option<f64>,
     random: ChaCha8Rng,
 }
 
@@ -43,7 +45,8 @@ impl Draw {
     /// The chance of a request.
     pub fn new(request: &Request) -> Draw {
         let seed = Sha256::digest(request.key("draw", &std::collections::BTreeMap::new()));
-        Draw { temperature: request.temperature, random: ChaCha8Rng::from_seed(seed.into()) }
+        let Request { temperature, top_k, top_p, .. } = *request;
+        Draw { temperature, top_k, top_p, random: ChaCha8Rng::from_seed(seed.into()) }
     }
 
     /// One of the tokens that may come: the most probable one at temperature 0, of several the first.
@@ -63,10 +66,12 @@ impl Draw {
             return Ok(best);
         }
         let weight = |p: f64| ((p - most) / self.temperature).exp();
-        let total: f64 = allowed().map(|(_, p)| weight(*p)).sum();
+        let mut weights: Vec<(u32, f64)> = allowed().map(|(id, p)| (id, weight(*p))).collect();
+        self.keep_top(&mut weights);
+        let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
         let mut left = self.random.random::<f64>() * total;
-        for (id, p) in allowed() {
-            left -= weight(*p);
+        for (id, weight) in weights {
+            left -= weight;
             if left < 0.0 {
                 return Ok(id);
             }
@@ -76,9 +81,48 @@ impl Draw {
     }
 }
 
+impl Draw {
+    /// Leaves the most probable tokens, as many as may come: first by their number, then by what they add up to. The one that reaches
+    /// the sum stays, so at least one does.
+    fn keep_top(&self, weights: &mut Vec<(u32, f64)>) {
+        if self.top_k.is_none() && self.top_p.is_none_or(|top_p| top_p >= 1.0) {
+            return;
+        }
+        weights.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        weights.truncate(self.top_k.map_or(usize::MAX, |top_k| top_k.max(1) as usize));
+        if let Some(top_p) = self.top_p {
+            let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
+            let mut sum = 0.0;
+            let n_below = weights.iter().take_while(|(_, weight)| {
+                sum += weight;
+                sum < top_p * total
+            });
+            let n = n_below.count() + 1;
+            weights.truncate(n);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_most_probable_may_come_where_that_is_wanted() {
+        let log_probs = LogProbs::of([0.5f64, 0.25, 0.125, 0.125].map(f64::ln).to_vec()).unwrap();
+        let drawn = |top_k: Option<u32>, top_p: Option<f64>| -> std::collections::BTreeSet<u32> {
+            let mut draw = Draw::new(&Request { temperature: 1.0, top_k, top_p, ..Request::of_user("?", 1) });
+            (0..300).map(|_| draw.next(&log_probs, |_| true).unwrap()).collect()
+        };
+        assert_eq!(drawn(None, None).len(), 4);
+        assert_eq!(drawn(Some(2), None), [0, 1].into());
+        assert_eq!(drawn(Some(0), None), [0].into());
+        assert_eq!(drawn(None, Some(0.7)), [0, 1].into(), "half is below, three quarters reach it");
+        assert_eq!(drawn(None, Some(0.0)), [0].into());
+        assert_eq!(drawn(None, Some(1.0)).len(), 4);
+        // of the two that are left the first has two thirds
+        assert_eq!(drawn(Some(2), Some(0.6)), [0].into());
+    }
 
     fn draws(temperature: f64, seed: u64, n: usize) -> Vec<u32> {
         let request = Request { temperature, seed, ..Request::of_user("?", 1) };
