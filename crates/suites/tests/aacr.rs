@@ -498,6 +498,67 @@ fn judging_that_was_killed_goes_on_and_asks_nothing_twice() {
 }
 
 #[test]
+fn a_judge_that_is_slow_or_fails_changes_no_other_pair() {
+    let (_folder, dataset) = own();
+    let predictions: Vec<Prediction> = (0..6)
+        .map(|i| said(&i.to_string(), "o/a#1", "x.py", CommentSide::Right, (5, 6), &format!("Remark {i}.")))
+        .collect();
+    let (prompts, hunks) = (prompts(), BTreeMap::new());
+    let judged = |fails: bool, slow: bool, concurrency| {
+        let answer = move |prompt: &str, _: u32| {
+            // the first are the slowest, so that answers come the other way round
+            let i = (0..6).find(|i| prompt.contains(&format!("Remark {i}.")))?;
+            if slow {
+                std::thread::sleep(std::time::Duration::from_millis(5 * (6 - i)));
+            }
+            (!fails || i != 3).then(|| if i % 2 == 0 { "yes" } else { "no" }.to_owned())
+        };
+        let recorder = recorder(Fake::new(answer), None);
+        let judge = Judge { recorder: &recorder, prompts: &prompts, votes: 1, temperature: 0.0, hunks: &hunks };
+        pairs(&dataset, &predictions, 1, false, &[&judge], concurrency)
+    };
+    let quick = judged(false, false, 1);
+    assert_eq!(judged(false, true, 4), quick);
+    let failing = judged(true, true, 4);
+    assert_eq!(failing.len(), quick.len());
+    let mut n_failed = 0;
+    for (got, want) in failing.iter().zip(&quick) {
+        let meaning = &got.meaning["judge:fake"];
+        match &meaning.error {
+            Some(error) => {
+                assert!(got.prediction == "3" && error.contains("no answer came"), "{error}");
+                assert_eq!((meaning.same, meaning.undecided), (None, 1), "a failure is no `no`");
+                n_failed += 1;
+            }
+            None => assert_eq!(got, want),
+        }
+    }
+    assert!(n_failed > 0);
+    let (report, _) = report(&dataset, &predictions, &failing, &few()).unwrap();
+    assert_eq!(at(&report, 1).undecided, n_failed);
+}
+
+#[test]
+fn agreement_is_that_of_the_table_by_hand() {
+    let (_folder, dataset) = own();
+    let predictions: Vec<Prediction> = (0..10)
+        .map(|i| said(&i.to_string(), "o/a#1", "x.py", CommentSide::Right, (4, 4), &format!("Remark {i}.")))
+        .collect();
+    let mut all = pairs(&dataset, &predictions, 0, false, &[&Exact], 1);
+    assert_eq!(all.len(), 10);
+    // both yes 4 times, yes and no once, no and yes twice, both no 3 times: 0.7 agree, 0.5 x 0.6 + 0.5 x 0.4 = 0.5 by chance
+    let said =
+        [(true, true); 4].into_iter().chain([(true, false)]).chain([(false, true); 2]).chain([(false, false); 3]);
+    for (pair, (first, second)) in all.iter_mut().zip(said) {
+        let of = |same| veridiff_suites::aacr::decide::Meaning { same: Some(same), ..Default::default() };
+        pair.meaning = [("a".to_owned(), of(first)), ("b".to_owned(), of(second))].into();
+    }
+    let (report, _) = report(&dataset, &predictions, &all, &few()).unwrap();
+    assert_eq!(report.agreement[0].table, [[4, 1], [2, 3]]);
+    assert!((report.agreement[0].kappa.unwrap() - 0.4).abs() < 1e-12);
+}
+
+#[test]
 fn votes_change_places_and_the_majority_decides() {
     let (_folder, dataset) = own();
     let prediction = said("1", "o/a#1", "x.py", CommentSide::Right, (5, 5), "It leaks a descriptor.");

@@ -20,8 +20,9 @@ use veridiff_suites::aacr::{
     decide::prompts,
     prepare::{Settings, prepare},
     retrieve::{Index, chunks_of, named_in, shown},
-    review::{Reviewer, Status},
+    review::{Located, Reviewer, Sampling, Status, UnitKind, units},
 };
+use veridiff_suites::nearness::Encoder;
 
 fn lines(n: usize) -> String {
     (1..=n).map(|i| format!("line {i}\n")).collect()
@@ -242,22 +243,25 @@ fn every_hunk_is_reviewed_and_failures_are_no_silence() {
         let reviewer = Reviewer {
             recorder: &recorder,
             prompts: &prompts,
-            temperature: 0.0,
+            sampling: Sampling::default(),
             seed: 0,
             max_bytes: 50_000,
             max_output: None,
         };
-        let all: Vec<_> = found.hunks.iter().map(|hunk| reviewer.review(&found.prs[0].0, hunk, "")).collect();
+        let units = units(&found.hunks, UnitKind::Hunk);
+        let all: Vec<_> = units.iter().map(|unit| reviewer.review(&found.prs[0].0, unit, "")).collect();
         (all, n_asked.load(std::sync::atomic::Ordering::SeqCst))
     };
     let (all, n_asked) = review(&replies);
     let of = |name: &str| all.iter().find(|(answer, _)| answer.hunk.contains(name)).unwrap();
     let (answer, written) = of("a.py:7");
-    assert_eq!((answer.status, answer.n_comments, written[0].lines), (Status::Ok, 1, Some((10, 10))));
+    assert_eq!((answer.status, answer.n_comments, written[0].0.lines), (Status::Ok, 1, Some((10, 10))));
+    assert_eq!(written[0].1, Some(Located::Exact));
     let (answer, written) = of("a.py:37");
     assert_eq!((answer.status, written.len()), (Status::Error, 0), "an answer without a mark is none");
     let (_, written) = of("gone.py");
-    assert_eq!((written[0].side, written[0].lines, &*written[0].path), (CommentSide::Left, Some((2, 2)), "gone.py"));
+    let gone = &written[0].0;
+    assert_eq!((gone.side, gone.lines, &*gone.path), (CommentSide::Left, Some((2, 2)), "gone.py"));
     assert_eq!(of("new.py").0.status, Status::Error);
     // what is answered is not asked again; what could not be read is, and so is what failed
     let (again, n_again) = review(&replies);
@@ -271,13 +275,13 @@ fn every_hunk_is_reviewed_and_failures_are_no_silence() {
     let reviewer = Reviewer {
         recorder: &recorder,
         prompts: &prompts,
-        temperature: 0.0,
+        sampling: Sampling::PAPER,
         seed: 0,
         max_bytes: 1500,
         max_output: None,
     };
     let long = PullRequest { description: "é".repeat(5000), ..found.prs[0].0.clone() };
-    let (answer, _) = reviewer.review(&long, &found.hunks[0], &"context ".repeat(500));
+    let (answer, _) = reviewer.review(&long, &units(&found.hunks, UnitKind::Hunk)[0], &"context ".repeat(500));
     assert_eq!(answer.status, Status::Cut, "{answer:?}");
 }
 
@@ -306,11 +310,51 @@ fn other_code_is_found_by_the_names_of_a_hunk() {
     let change = ParsedChange::parse("o/n#7", &String::from_utf8_lossy(&diff)).unwrap();
     let settings = veridiff_suites::aacr::retrieve::Settings::default();
     let chunks = chunks_of(&repository.snapshot(&head).unwrap(), &settings).unwrap();
-    assert_eq!(chunks.iter().map(|chunk| chunk.path.as_str()).collect::<Vec<_>>(), ["config.py", "window.py"]);
+    assert_eq!(chunks.iter().map(|chunk| &*chunk.path).collect::<Vec<_>>(), ["config.py", "window.py"]);
     let contexts = Index::new(chunks).contexts(&change.hunks[0], &settings);
     assert_eq!(contexts.iter().map(|context| context.path.as_str()).collect::<Vec<_>>(), ["config.py"]);
     assert!(shown(&contexts)["o/n#7:main.py:1"].starts_with("config.py, lines 1 to 3:\n"));
     assert_eq!(named_in("parse_json_config may fail", &change.hunks[0].text, &contexts[0].text), (1, 1));
+}
+
+#[test]
+fn an_encoder_ranks_as_looking_at_every_piece_does() {
+    let fixture = Fixture::new();
+    let function = |i: usize| {
+        format!(
+            "def compute_{i}(first, second):\n    total = first * {i} + second\n    return format_{i}(total, first, second)\n\n\n"
+        )
+    };
+    fixture.write("main.py", "run()\n").write("a.py", (0..30).map(function).collect::<String>());
+    fixture.write("b.py", (30..60).map(function).collect::<String>());
+    let base = fixture.commit("one");
+    fixture.write("a.py", (0..30).map(function).collect::<String>().replace("first * 7", "second * 7"));
+    let head = fixture.commit("two");
+    let repository = fixture.repository();
+    let diff = repository.diff_between(&base, &head).unwrap();
+    let hunk = ParsedChange::parse("o/n#7", &String::from_utf8_lossy(&diff)).unwrap().hunks.remove(0);
+    let settings = veridiff_suites::aacr::retrieve::Settings { lines: 8, overlap: 2, top: 5, other_files_only: false };
+    let chunks = chunks_of(&repository.snapshot(&head).unwrap(), &settings).unwrap();
+    let roberta = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/roberta");
+    let encoder =
+        Encoder::load(&roberta.display().to_string(), &veridiff_core::run::models::ModelOptions::default()).unwrap();
+    let query: String =
+        hunk.text.lines().filter(|line| line.starts_with(['+', '-'])).map(|line| format!("{}\n", &line[1..])).collect();
+    let (from, to) = (hunk.new_start as usize, (hunk.new_start + hunk.new_len) as usize);
+    let mut slow: Vec<(String, usize, f32)> = chunks
+        .iter()
+        .filter(|chunk| *chunk.path != *hunk.path || chunk.end < from || chunk.start > to)
+        .map(|chunk| {
+            let near = encoder.cosine(&query, chunk.text()).unwrap().unwrap();
+            (chunk.path.to_string(), chunk.start, near as f32)
+        })
+        .collect();
+    assert!(chunks.len() > slow.len() && slow.len() > 30, "{} of {}", slow.len(), chunks.len());
+    slow.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (&a.0, a.1).cmp(&(&b.0, b.1))));
+    let found = Index::new(chunks).nearest(&hunk, &settings, None, |a, b| encoder.cosine(a, b)).unwrap();
+    let found: Vec<(String, usize, f32)> = found.into_iter().map(|one| (one.path, one.start, one.score)).collect();
+    assert_eq!(found, slow[..5]);
+    assert!(found[0].2 > found[4].2, "all pieces are as near: this shows nothing");
 }
 
 /// On histories that are on this machine: `VERIDIFF_HISTORIES` names folders with `:` between them.

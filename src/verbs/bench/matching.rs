@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    args::backend::{Opened, models, open},
+    args::backend::{BoundArgs, Opened, costs_beside, models, open},
     progress,
     terminal::{UsageError, note, print},
     verbs::Exit,
@@ -80,6 +80,8 @@ pub struct Args {
     /// Ask nobody on other machines, and fetch nothing
     #[arg(long)]
     offline: bool,
+    #[command(flatten)]
+    bounds: BoundArgs,
     /// Only print what the references are
     #[arg(long)]
     counts: bool,
@@ -108,6 +110,18 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         faults.insert(path.display().to_string(), fault);
         written.append(&mut found);
+    }
+    if args.bounds.writes_nothing() && args.meaning.iter().any(|name| name.starts_with(BY_MODELS)) {
+        return Err(UsageError::error(
+            "two models are asked nothing, and keep no replies",
+            "leave embed+nli:… to the run that writes the files",
+        ));
+    }
+    if args.bounds.shard.is_some() {
+        let (places, repositories) = (dataset.places(), dataset.repositories());
+        let repository =
+            |pr: &str| places.get(pr).and_then(|place| repositories.get(dataset.prs[*place].repo.as_str()));
+        written.retain(|prediction| repository(&prediction.pr).is_some_and(|place| args.bounds.has(*place)));
     }
     let prompts = args.prompts.as_deref().map_or(Ok(prompts()), |path| prompts().with_file(path))?;
     let hunks = if args.no_hunk { BTreeMap::new() } else { hunks(&args.run)? };
@@ -145,7 +159,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.meaning.iter().any(|name| name == "exact") {
         deciders.push(&Exact);
     }
-    let rightness: BTreeMap<String, Rightness> = match labelled.is_empty() {
+    // labelled pairs are of no repository: the first share asks about them
+    let rightness: BTreeMap<String, Rightness> = match labelled.is_empty() || !args.bounds.has(0) {
         true => BTreeMap::new(),
         false => {
             let of = |decider: &&dyn Decider| {
@@ -156,7 +171,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             deciders.iter().map(of).collect()
         }
     };
-    for (decider, right) in &rightness {
+    for (decider, right) in rightness.iter().filter(|_| !args.bounds.writes_nothing()) {
         let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", 100.0 * share));
         note(&format!(
             "{decider}: right on {} of the pairs that say the same and {} of the others ({} pairs, {} undecided{})",
@@ -168,7 +183,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         ));
     }
     if let Some(spec) = &args.classify {
-        let opened = open(spec, args.concurrency, &args.run.join("classify.replies.jsonl"), args.offline)?;
+        let replies = args.run.join("classify.replies.jsonl");
+        let opened = open(spec, args.concurrency, Some(&replies), args.offline, args.bounds)?;
         let classifier = Classifier::new(&opened.recorder, &prompts, &dataset);
         let bar = progress::work(written.len(), "comments");
         written = side_by_side(written.len(), opened.concurrency, |i| {
@@ -177,14 +193,28 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             classified
         });
         drop(bar);
-        let open = written.iter().filter(|p| p.category.is_none() || p.context.is_none()).count();
-        note(&format!(
-            "{open} of {} comments have no category or no context: the judge named not exactly one",
-            written.len()
-        ));
+        if !opened.ends_here(args.bounds)? {
+            opened.write_costs(&costs_beside(&args.run.join("classify")))?;
+            let open = written.iter().filter(|p| p.category.is_none() || p.context.is_none()).count();
+            note(&format!(
+                "{open} of {} comments have no category or no context: the judge named not exactly one",
+                written.len()
+            ));
+        }
     }
     let concurrency = opened.iter().map(|opened| opened.concurrency).max().unwrap_or(1);
     let pairs = pairs(&dataset, &written, args.gap, args.either_side, &deciders, concurrency);
+    let mut n_unanswered = 0;
+    for (i, judge) in opened.iter().enumerate() {
+        if judge.ends_here(args.bounds)? {
+            n_unanswered += judge.n_failed();
+        } else {
+            judge.write_costs(&costs_beside(&args.run.join(format!("judge{i}"))))?;
+        }
+    }
+    if args.bounds.writes_nothing() {
+        return Ok(if n_unanswered > 0 { Exit::SomeRowsFailed } else { Exit::Done });
+    }
     let at = |name: &str| args.run.join(name);
     if args.references.is_some() {
         lines::write(&at("prs.jsonl"), &dataset.prs)?;
@@ -221,7 +251,7 @@ impl Args {
             match name.split_once(':') {
                 Some(("judge", spec)) => {
                     let replies = self.run.join(format!("judge{i}.replies.jsonl"));
-                    opened.push(open(spec, self.concurrency, &replies, self.offline)?);
+                    opened.push(open(spec, self.concurrency, Some(&replies), self.offline, self.bounds)?);
                 }
                 _ if name == "exact" || name.starts_with(BY_MODELS) => {}
                 _ => {

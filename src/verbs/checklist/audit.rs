@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{FileArgs, VerdictArgs};
+use super::{FileArgs, VerdictArgs, WeightArgs};
 use crate::{
     args::{book::BookArgs, resamples::ResampleArgs},
     terminal::{UsageError, note},
@@ -23,6 +23,8 @@ pub struct Args {
     files: FileArgs,
     #[command(flatten)]
     verdicts: VerdictArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
     /// Write so many items beside reviews to the sheet, as many of each verdict as there are, for people to label
     #[arg(long, value_name = "N", requires = "sheet", conflicts_with = "survey")]
     draw: Option<usize>,
@@ -50,7 +52,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             "draw a sheet by --draw N --sheet FILE, or name a --survey",
         ));
     }
-    let files = args.files.read()?;
+    let mut files = args.files.read()?;
+    args.weights.weigh(&mut files.lists);
     let verdicts = args.verdicts.read()?;
     let (lists, reviews) = (&files.lists, &files.reviews);
     if let Some((n, path)) = args.draw.zip(args.sheet.as_ref()) {

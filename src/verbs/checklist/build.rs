@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use crate::{
-    args::{backend::BackendArgs, choice},
+    args::{
+        backend::{BackendArgs, costs_beside},
+        choice,
+    },
     progress,
     terminal::note,
     verbs::Exit,
@@ -47,7 +50,9 @@ pub struct Args {
 /// Runs the step.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let prompts = args.backend.prompts(prompts())?;
-    let cases: Vec<ReviewCase> = lines::read(&args.cases)?;
+    let mut cases: Vec<ReviewCase> = lines::read(&args.cases)?;
+    let mut place = 0..;
+    cases.retain(|_| place.next().is_some_and(|place| args.backend.bounds.has(place)));
     let opened = args.backend.open(&args.output)?;
     let asker = Asker { recorder: &opened.recorder, prompts: &prompts, seed: args.seed };
     let bar = progress::work(cases.len(), "cases");
@@ -57,6 +62,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         made
     });
     drop(bar);
+    if opened.ends_here(args.backend.bounds)? {
+        return Ok(if opened.n_failed() > 0 { Exit::SomeRowsFailed } else { Exit::Done });
+    }
+    opened.write_costs(&costs_beside(&args.output))?;
     lines::write(&args.output, made.iter().filter_map(|made| made.as_ref().ok()).map(|made| &made.list))?;
     let failed: Vec<String> = cases
         .iter()

@@ -6,8 +6,12 @@ mod pipeline;
 mod report;
 mod reward;
 mod score;
+mod stdio;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
 
@@ -15,7 +19,7 @@ use super::Exit;
 use crate::terminal::note;
 use veridiff_suites::{
     SuiteError,
-    checklist::{Checklist, Review, ReviewCase, ReviewVerdict, baselines, read_checklists, read_reviews},
+    checklist::{Checklist, Material, Review, ReviewCase, ReviewVerdict, read_checklists, weigh},
     lines,
 };
 
@@ -64,18 +68,44 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// The files that every step reads.
+/// What reviews have to raise, and of what.
 #[derive(Debug, clap::Args)]
-pub struct FileArgs {
+struct ListArgs {
     /// The checklists, one JSON object a line
     #[arg(long, value_name = "FILE")]
     checklists: PathBuf,
-    /// The reviews of any generators, one JSON object a line
-    #[arg(long, value_name = "FILE")]
-    reviews: PathBuf,
     /// The cases: diff, code before and after, and the review that others are compared with
     #[arg(long, value_name = "FILE")]
     cases: Option<PathBuf>,
+}
+
+impl ListArgs {
+    /// The checklists, and the reviews of a file, if there is one, with what is known of their cases.
+    fn open(&self, reviews: Option<&Path>) -> Result<Material, SuiteError> {
+        let material = Material::open(read_checklists(&self.checklists)?, reviews, self.cases.as_deref())?;
+        if material.n_unknown > 0 {
+            let n = material.n_unknown;
+            note(&format!("warning: {n} reviews are about cases without a checklist, and are left out"));
+        }
+        Ok(material)
+    }
+
+    /// The same in memory.
+    fn read(&self, reviews: &Path) -> Result<Files, SuiteError> {
+        let material = self.open(Some(reviews))?;
+        let cases: Vec<ReviewCase> = self.cases.as_deref().map_or(Ok(Vec::new()), lines::read)?;
+        Ok(Files { reviews: material.reviews()?, lists: material.lists, cases })
+    }
+}
+
+/// The files that every step reads.
+#[derive(Debug, clap::Args)]
+pub struct FileArgs {
+    #[command(flatten)]
+    lists: ListArgs,
+    /// The reviews of any generators, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    reviews: PathBuf,
 }
 
 /// What is in those files, with the reviews of the baselines behind the others.
@@ -87,20 +117,42 @@ pub struct Files {
 
 impl FileArgs {
     fn read(&self) -> Result<Files, SuiteError> {
-        let lists = read_checklists(&self.checklists)?;
-        let (mut reviews, n_unknown) = read_reviews(&self.reviews, &lists)?;
-        if n_unknown > 0 {
-            note(&format!("warning: {n_unknown} reviews are about cases without a checklist, and are left out"));
+        self.lists.read(&self.reviews)
+    }
+
+    /// What is in them, of which reviews and cases stay in their files.
+    fn open(&self) -> Result<Material, SuiteError> {
+        self.lists.open(Some(&self.reviews))
+    }
+}
+
+/// How much items count.
+#[derive(Debug, clap::Args)]
+struct WeightArgs {
+    /// Have items of a kind count so much, such as `defect=3,style=0.5` [default: what each says, or 1]
+    #[arg(long, value_name = "KIND=NUMBER,…", value_delimiter = ',', value_parser = weight)]
+    weights: Vec<(String, f64)>,
+}
+
+fn weight(text: &str) -> Result<(String, f64), String> {
+    let parts = text.split_once('=').and_then(|(kind, weight)| Some((kind.trim(), weight.trim().parse::<f64>().ok()?)));
+    match parts {
+        Some((kind, weight)) if !kind.is_empty() && weight > 0.0 && weight.is_finite() => Ok((kind.to_owned(), weight)),
+        _ => Err(format!("`{text}` is not KIND=NUMBER with a number above 0, such as defect=3")),
+    }
+}
+
+impl WeightArgs {
+    /// Weighs the items, and gives what was said of it.
+    fn weigh(&self, lists: &mut [Checklist]) -> BTreeMap<String, f64> {
+        let weights: BTreeMap<String, f64> = self.weights.iter().cloned().collect();
+        let kinds = lists.iter().flat_map(|list| &list.items).filter_map(|item| item.kind.as_ref());
+        let known: std::collections::BTreeSet<&String> = kinds.collect();
+        for kind in weights.keys().filter(|kind| !known.contains(kind)) {
+            note(&format!("warning: no item is of the kind `{kind}`, so its weight changes nothing"));
         }
-        let cases: Vec<ReviewCase> = self.cases.as_deref().map_or(Ok(Vec::new()), lines::read)?;
-        let mut written: BTreeMap<&str, &str> = BTreeMap::new();
-        for review in reviews.iter().rev() {
-            written.insert(&review.case, &review.text);
-        }
-        written.extend(cases.iter().filter_map(|case| Some((case.id.as_str(), case.review.as_deref()?))));
-        let baselines = baselines::reviews(&lists, &written);
-        reviews.extend(baselines);
-        Ok(Files { lists, reviews, cases })
+        weigh(lists, &weights);
+        weights
     }
 }
 
@@ -118,16 +170,20 @@ struct VerdictArgs {
 impl VerdictArgs {
     /// The verdicts of the only judge of the file, or of the one that is named.
     fn read(&self) -> Result<Vec<ReviewVerdict>, SuiteError> {
-        let (path, judge) = (&self.verdicts, self.judge.as_deref());
-        let all: Vec<ReviewVerdict> = lines::read(path)?;
-        let names: std::collections::BTreeSet<String> = all.iter().map(|verdict| verdict.judge.clone()).collect();
-        let kept: Vec<ReviewVerdict> =
-            all.into_iter().filter(|verdict| judge.is_none_or(|judge| verdict.judge == judge)).collect();
-        if let (Some(judge), true) = (judge, kept.is_empty()) {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let why = format!("`{}` has no verdicts of a judge called `{judge}`", path.display());
-            return Err(SuiteError::mismatch(why, format!("the judges there are: {}", names.join(", "))));
-        }
-        Ok(kept)
+        verdicts_of(&self.verdicts, self.judge.as_deref())
     }
+}
+
+/// The verdicts of a file, of its only judge or of the one that is named.
+fn verdicts_of(path: &Path, judge: Option<&str>) -> Result<Vec<ReviewVerdict>, SuiteError> {
+    let all: Vec<ReviewVerdict> = lines::read(path)?;
+    let names: std::collections::BTreeSet<String> = all.iter().map(|verdict| verdict.judge.clone()).collect();
+    let kept: Vec<ReviewVerdict> =
+        all.into_iter().filter(|verdict| judge.is_none_or(|judge| verdict.judge == judge)).collect();
+    if let (Some(judge), true) = (judge, kept.is_empty()) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let why = format!("`{}` has no verdicts of a judge called `{judge}`", path.display());
+        return Err(SuiteError::mismatch(why, format!("the judges there are: {}", names.join(", "))));
+    }
+    Ok(kept)
 }

@@ -77,7 +77,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
     }
     let prompts = args.backend.prompts(prompts())?;
-    let all: Vec<Merged> = lines::read(&args.merged)?;
+    let mut all: Vec<Merged> = lines::read(&args.merged)?;
+    let mut place = 0..;
+    all.retain(|_| place.next().is_some_and(|place| args.backend.bounds.has(place)));
     std::fs::create_dir_all(&args.dir).map_err(|source| SuiteError::Write { path: args.dir.clone(), source })?;
     let at = |name: &str| args.dir.join(name);
     let opened = args.backend.open(&at("pipeline"))?;
@@ -96,6 +98,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         outcome
     });
     drop(bar);
+    if opened.ends_here(args.backend.bounds)? {
+        return Ok(if opened.n_failed() > 0 { Exit::SomeRowsFailed } else { Exit::Done });
+    }
+    opened.write_costs(&at("cost.json"))?;
     let kept = || outcomes.iter().filter(|outcome| outcome.dropped.is_none());
     let mut cases: Vec<ReviewCase> = kept().filter_map(|outcome| outcome.case.clone()).collect();
     let mut lists: Vec<Checklist> = kept().filter_map(|outcome| Some(outcome.made.as_ref()?.list.clone())).collect();

@@ -1,6 +1,6 @@
 //! `veridiff checklist report`.
 
-use super::{FileArgs, VerdictArgs};
+use super::{FileArgs, VerdictArgs, WeightArgs};
 use crate::{
     args::{book::BookArgs, resamples::ResampleArgs},
     terminal::UsageError,
@@ -10,7 +10,7 @@ use veridiff_suites::{
     SuiteError,
     checklist::{
         audit::Audit,
-        figures::{Settings, Study, report},
+        figures::{Report, Settings, Study, report},
         reward::RewardSpec,
         tables::book,
     },
@@ -24,6 +24,8 @@ pub struct Args {
     files: FileArgs,
     #[command(flatten)]
     verdicts: VerdictArgs,
+    #[command(flatten)]
+    weights: WeightArgs,
     /// The weight of changes with something to raise in the published score
     #[arg(long, value_name = "0 to 1", default_value_t = Settings::default().lambda)]
     lambda: f64,
@@ -38,7 +40,8 @@ pub struct Args {
 
 /// Runs the step.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    let files = args.files.read()?;
+    let mut files = args.files.read()?;
+    let weights = args.weights.weigh(&mut files.lists);
     let verdicts = args.verdicts.read()?;
     let study = Study { lists: &files.lists, reviews: &files.reviews, cases: &files.cases, verdicts: &verdicts };
     let settings = Settings {
@@ -48,7 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         seed: args.resamples.seed,
     };
     let source = args.verdicts.verdicts.file_name().unwrap_or_default().to_string_lossy();
-    let report = report(&study, &settings)?;
+    let report = Report { weights, ..report(&study, &settings)? };
     let audit = args.audit.as_deref().map(|path| audited(path, &report.judge)).transpose()?;
     args.book.show(&book(&report, &source, audit.as_ref()))?;
     Ok(Exit::Done)

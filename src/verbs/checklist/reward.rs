@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{FileArgs, VerdictArgs};
+use super::{ListArgs, WeightArgs, stdio, verdicts_of};
 use crate::{
-    args::choice,
+    args::{
+        backend::{AskingArgs, BoundArgs, open},
+        choice,
+    },
     terminal::{UsageError, note},
     verbs::Exit,
 };
@@ -13,7 +16,7 @@ use veridiff_suites::{
         columns,
         emit::{EmitSettings, Form, rows},
         figures::{Study, judged},
-        judge::prompts,
+        judge::{DEFAULT_CUT, Judge, Reading, prompts},
         reward::{LengthUnit, Preset, RewardSpec, Shape},
     },
     lines,
@@ -23,9 +26,18 @@ use veridiff_suites::{
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    files: FileArgs,
+    lists: ListArgs,
+    /// The reviews of any generators, one JSON object a line
+    #[arg(long, value_name = "FILE", required_unless_present = "stdio")]
+    reviews: Option<PathBuf>,
+    /// The verdicts that `checklist score` wrote
+    #[arg(long, value_name = "FILE", required_unless_present = "stdio")]
+    verdicts: Option<PathBuf>,
+    /// The judge, where the file has several
+    #[arg(long, value_name = "NAME")]
+    judge: Option<String>,
     #[command(flatten)]
-    verdicts: VerdictArgs,
+    weights: WeightArgs,
     /// What is written: rewards, or rows that a trainer reads
     #[arg(long, value_name = "FORM", value_parser = choice::<Form>(Form::NAMES), default_value_t = Form::Rewards)]
     emit: Form,
@@ -51,8 +63,33 @@ pub struct Args {
     #[arg(long, value_name = "0 to 1", default_value_t = EmitSettings::default().margin)]
     margin: f64,
     /// The rows: .jsonl, or .parquet with verl
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "stdio")]
+    output: Option<PathBuf>,
+    /// Pay reviews while they are written: for a line {"case", "completion"} on stdin a line {"total", …} on stdout, in order, with null
+    /// where a verdict is missing
+    #[arg(long, requires = "backend", conflicts_with_all = ["reviews", "verdicts", "output", "judge"])]
+    stdio: bool,
+    /// With --stdio, what answers: as in `checklist score`
+    #[arg(long, value_name = "SPEC", requires = "stdio")]
+    backend: Option<String>,
+    /// With --stdio, how answers are read: text, or probabilities
+    #[arg(long, value_name = "HOW", value_parser = choice::<Reading>(Reading::NAMES), default_value_t = Reading::Text)]
+    reading: Reading,
+    #[command(flatten)]
+    asking: AskingArgs,
+    #[command(flatten)]
+    bounds: MostArgs,
+}
+
+/// How much is asked with --stdio.
+#[derive(Debug, clap::Args)]
+struct MostArgs {
+    /// Ask nothing that could cost more than this in all, in the currency of the prices
+    #[arg(long, value_name = "AMOUNT", requires = "stdio", hide_short_help = true)]
+    max_cost: Option<f64>,
+    /// Make at most N requests; reviews behind them are paid null
+    #[arg(long, value_name = "N", requires = "stdio", hide_short_help = true)]
+    max_calls: Option<u64>,
 }
 
 /// Two numbers with a comma between.
@@ -73,14 +110,24 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         ..RewardSpec::default()
     };
     spec.check().map_err(|problem| UsageError::error(problem, "see `veridiff checklist reward --help`"))?;
-    let is_parquet = args.output.extension().is_some_and(|ending| ending == "parquet");
+    if args.stdio {
+        return pay(&args, spec);
+    }
+    let (Some(reviews), Some(verdicts), Some(output)) = (&args.reviews, &args.verdicts, &args.output) else {
+        return Err(UsageError::error(
+            "there is nothing to pay",
+            "name --reviews, --verdicts and --output, or --stdio and --backend",
+        ));
+    };
+    let is_parquet = output.extension().is_some_and(|ending| ending == "parquet");
     if is_parquet && args.emit != Form::Verl {
         let problem = format!("`{}` are written as JSON lines alone", args.emit);
         return Err(UsageError::error(problem, "name an output that ends in .jsonl: Parquet is for `--emit verl`"));
     }
-    let mut files = args.files.read()?;
+    let mut files = args.lists.read(reviews)?;
+    args.weights.weigh(&mut files.lists);
     files.reviews.retain(|review| !review.generator.starts_with('('));
-    let verdicts = args.verdicts.read()?;
+    let verdicts = verdicts_of(verdicts, args.judge.as_deref())?;
     let study = Study { lists: &files.lists, reviews: &files.reviews, cases: &files.cases, verdicts: &verdicts };
     let judged = judged(&study, 0)?;
     let cases = files.cases.iter().map(|case| (case.id.as_str(), case)).collect();
@@ -88,8 +135,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         EmitSettings { reward: spec, threshold: args.threshold, margin: args.margin, ..EmitSettings::default() };
     let (rows, told) = rows(args.emit, &judged, &cases, &prompts(), &settings);
     match is_parquet {
-        true => columns::write(&args.output, &rows)?,
-        false => lines::write(&args.output, &rows)?,
+        true => columns::write(output, &rows)?,
+        false => lines::write(output, &rows)?,
     }
     note(&format!(
         "{} rows; {} of {} rewards are missing, and stay so; in {} of {} cases with several reviews all are paid the same",
@@ -103,4 +150,21 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         note(&format!("chosen reviews have {chosen:.0} words in the mean, the others {rejected:.0}"));
     }
     Ok(if told.n_missing > 0 { Exit::SomeRowsFailed } else { Exit::Done })
+}
+
+/// Pays what is written to stdin.
+fn pay(args: &Args, spec: RewardSpec) -> anyhow::Result<Exit> {
+    let Some(backend) = &args.backend else {
+        return Err(UsageError::error("nobody is named who judges", "name one by --backend"));
+    };
+    let mut material = args.lists.open(None)?;
+    args.weights.weigh(&mut material.lists);
+    let prompts = args.asking.prompts(prompts())?;
+    let bounds = BoundArgs::most(args.bounds.max_cost, args.bounds.max_calls);
+    let opened = open(backend, args.asking.concurrency(), args.asking.replies(), args.asking.offline, bounds)?;
+    let judge =
+        Judge { recorder: &opened.recorder, prompts: &prompts, seed: 0, reading: args.reading, cut: DEFAULT_CUT };
+    let (n, n_missing) = stdio::serve(&material, &judge, &spec, opened.concurrency)?;
+    note(&format!("{n} reviews paid, {n_missing} of them null"));
+    Ok(if n_missing > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }

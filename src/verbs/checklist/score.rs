@@ -1,11 +1,11 @@
 //! `veridiff checklist score`.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
-use super::{FileArgs, Files};
+use super::FileArgs;
 use crate::{
     args::{
-        backend::{BackendArgs, models},
+        backend::{BackendArgs, costs_beside, models},
         choice,
     },
     progress,
@@ -16,7 +16,7 @@ use veridiff_suites::{
     SuiteError,
     ask::side_by_side,
     checklist::{
-        Metric, Review, ReviewVerdict, Status, baselines,
+        Material, Metric, ReviewVerdict, Status, baselines,
         entailed::ByModels,
         judge::{DEFAULT_CUT, Judge, Reading, prompts},
     },
@@ -65,24 +65,25 @@ pub struct Args {
     output: PathBuf,
 }
 
+/// How many reviews are in work before their verdicts are written down.
+const AT_ONCE: usize = 256;
+
 /// Runs the step.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.calibrate && args.reading == Reading::Text {
         return Err(UsageError::error("`--calibrate` is about probabilities", "add `--reading probabilities`"));
     }
     let prompts = args.backend.prompts(prompts())?;
-    let mut files = args.files.read()?;
-    files.lists.truncate(args.limit.unwrap_or(usize::MAX));
-    let lists: BTreeMap<&str, _> = files.lists.iter().map(|list| (list.case.as_str(), list)).collect();
-    let cases: BTreeMap<&str, _> = files.cases.iter().map(|case| (case.id.as_str(), case)).collect();
-    let reviews: Vec<_> = files
-        .reviews
-        .iter()
-        .filter(|review| lists.contains_key(review.case.as_str()))
-        .filter(|review| !(args.no_baselines && baselines::is_baseline(&review.generator)))
-        .collect();
+    let material = args.files.open()?;
+    let (bounds, limit) = (args.backend.bounds, args.limit.unwrap_or(usize::MAX));
+    // all reviews of a case are in one share
+    let is_chosen = |review: &usize| {
+        let list = material.list_of(*review);
+        list < limit && bounds.has(list) && !(args.no_baselines && material.is_baseline(*review))
+    };
+    let reviews: Vec<usize> = (0..material.n_reviews()).filter(is_chosen).collect();
     if let Some(names) = args.backend.name().strip_prefix(BY_MODELS) {
-        return by_models(&args, names, &files, &reviews);
+        return by_models(&args, names, &material, &reviews);
     }
     let opened = args.backend.open(&args.output)?;
     let mut judge = Judge {
@@ -93,9 +94,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         cut: DEFAULT_CUT,
     };
     if args.calibrate {
-        let cut = judge.calibrated(&files.lists, &files.reviews).map_err(|failure| {
-            SuiteError::mismatch(format!("the judge cannot be calibrated: {failure}"), "leave `--calibrate` out")
-        })?;
+        let pairs = material.mismatched(args.seed)?;
+        let pairs: Vec<_> = pairs.iter().map(|(item, review)| (*item, review)).collect();
+        // where requests are only counted, there is nothing to calibrate by
+        let cut = match judge.calibrated_on(&pairs) {
+            Err(failure) if bounds.writes_nothing() && failure.kind.is_skip() => None,
+            cut => cut.map_err(|failure| {
+                SuiteError::mismatch(format!("the judge cannot be calibrated: {failure}"), "leave `--calibrate` out")
+            })?,
+        };
         match cut {
             Some(cut) => note(&format!("an item is asked for from a probability of {cut:.4} on")),
             None => note(&format!(
@@ -106,25 +113,34 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let name = judge.name();
     let bar = progress::work(reviews.len(), "reviews");
-    let of_review = |i: usize| -> Vec<ReviewVerdict> {
-        let (review, list) = (reviews[i], lists[reviews[i].case.as_str()]);
+    let of_review = |place: usize| -> Result<Vec<ReviewVerdict>, SuiteError> {
+        let (review, list) = (material.review(place)?, &material.lists[material.list_of(place)]);
+        let case = material.case(&review.case)?;
         let one = |(repeat, metric): (u32, Metric)| match review.generator == baselines::SILENT {
-            true => baselines::verdict_of_silence(metric, repeat, list, review, &name),
-            false => judge.verdict(metric, repeat, list, review, cases.get(review.case.as_str()).copied()),
+            true => baselines::verdict_of_silence(metric, repeat, list, &review, &name),
+            false => judge.verdict(metric, repeat, list, &review, case.as_ref()),
         };
         let asked = (0..args.repeats).flat_map(|repeat| args.metric.iter().map(move |metric| (repeat, *metric)));
         let verdicts = asked.map(one).collect();
         bar.inc(1);
-        verdicts
+        Ok(verdicts)
     };
-    let verdicts: Vec<ReviewVerdict> =
-        side_by_side(reviews.len(), opened.concurrency, of_review).into_iter().flatten().collect();
+    let mut told = Told::new(&args)?;
+    for some in reviews.chunks(AT_ONCE) {
+        for verdicts in side_by_side(some.len(), opened.concurrency, |i| of_review(some[i])) {
+            verdicts?.iter().try_for_each(|verdict| told.add(verdict))?;
+        }
+    }
     drop(bar);
-    written(&args, &verdicts, reviews.len())
+    if opened.ends_here(bounds)? {
+        return Ok(if opened.n_failed() > 0 { Exit::SomeRowsFailed } else { Exit::Done });
+    }
+    opened.write_costs(&costs_beside(&args.output))?;
+    told.finish(reviews.len())
 }
 
 /// Scores by two models that compare texts, which know items and claims alone.
-fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> anyhow::Result<Exit> {
+fn by_models(args: &Args, names: &str, material: &Material, reviews: &[usize]) -> anyhow::Result<Exit> {
     let (classifier, encoder) = names.split_once(',').map_or((names, None), |(c, e)| (c, Some(e)));
     if told_by_models(&args.metric).is_empty() {
         return Err(UsageError::error(
@@ -138,6 +154,12 @@ fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> an
             "leave `--reading` and `--repeats` out with none:CLASSIFIER",
         ));
     }
+    if args.backend.bounds.writes_nothing() {
+        return Err(UsageError::error(
+            "two models are asked nothing, and keep no replies",
+            "leave `--dry-run` and `--shard` out with none:CLASSIFIER",
+        ));
+    }
     if classifier.is_empty() || encoder.is_some_and(str::is_empty) {
         let problem = format!("`{BY_MODELS}{names}` names no classifier, or half a pair");
         return Err(UsageError::error(
@@ -145,8 +167,10 @@ fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> an
             "write none:CLASSIFIER or none:CLASSIFIER,ENCODER, such as none:nli-deberta-v3-base",
         ));
     }
-    let both = Models::load(classifier, encoder, &models(args.backend.offline))?;
-    let judge = ByModels::new(&both, &files.lists, &files.reviews, args.seed)
+    let both = Models::load(classifier, encoder, &models(args.backend.asking.offline))?;
+    let pairs = material.mismatched(args.seed)?;
+    let pairs: Vec<_> = pairs.iter().map(|(item, review)| (*item, review)).collect();
+    let judge = ByModels::of_pairs(&both, &pairs)
         .map_err(|why| SuiteError::mismatch(why, "the models read texts of at most their own length"))?;
     let cuts = judge.cuts();
     note(&match cuts.calibrated {
@@ -163,18 +187,16 @@ fn by_models(args: &Args, names: &str, files: &Files, reviews: &[&Review]) -> an
         ),
     });
     let metrics = told_by_models(&args.metric);
-    let lists: BTreeMap<&str, _> = files.lists.iter().map(|list| (list.case.as_str(), list)).collect();
-    let cases: BTreeMap<&str, _> = files.cases.iter().map(|case| (case.id.as_str(), case)).collect();
     let bar = progress::work(reviews.len(), "reviews");
-    let of_review = |review: &&Review| -> Vec<ReviewVerdict> {
-        let (list, case) = (lists[review.case.as_str()], cases.get(review.case.as_str()).copied());
-        let verdicts = metrics.iter().map(|metric| judge.verdict(*metric, list, review, case)).collect();
+    let mut told = Told::new(args)?;
+    for place in reviews {
+        let (review, list) = (material.review(*place)?, &material.lists[material.list_of(*place)]);
+        let case = material.case(&review.case)?;
+        metrics.iter().try_for_each(|metric| told.add(&judge.verdict(*metric, list, &review, case.as_ref())))?;
         bar.inc(1);
-        verdicts
-    };
-    let verdicts: Vec<ReviewVerdict> = reviews.iter().flat_map(of_review).collect();
+    }
     drop(bar);
-    written(args, &verdicts, reviews.len())
+    told.finish(reviews.len())
 }
 
 /// The questions that two models have an answer to.
@@ -182,16 +204,39 @@ fn told_by_models(metrics: &[Metric]) -> Vec<Metric> {
     metrics.iter().copied().filter(|metric| matches!(metric, Metric::Items | Metric::Claims)).collect()
 }
 
-/// Writes the verdicts and says how many there are.
-fn written(args: &Args, verdicts: &[ReviewVerdict], n_reviews: usize) -> anyhow::Result<Exit> {
-    lines::write(&args.output, verdicts)?;
-    let failed: Vec<&ReviewVerdict> = verdicts.iter().filter(|verdict| verdict.status == Status::Error).collect();
-    for verdict in failed.iter().take(3) {
-        note(&format!("{} ({}): {}", verdict.id, verdict.metric, verdict.error.as_deref().unwrap_or_default()));
+/// Verdicts on their way into the file, and what is said of them.
+struct Told {
+    spool: lines::Spool,
+    n: usize,
+    n_failed: usize,
+    first: Vec<String>,
+}
+
+impl Told {
+    fn new(args: &Args) -> Result<Told, SuiteError> {
+        Ok(Told { spool: lines::Spool::new(&args.output)?, n: 0, n_failed: 0, first: Vec::new() })
     }
-    note(&format!("{} verdicts on {n_reviews} reviews, {} failed", verdicts.len(), failed.len()));
-    if !failed.is_empty() {
-        note("hint: run it again: what is answered is kept, what failed is asked anew");
+
+    fn add(&mut self, verdict: &ReviewVerdict) -> Result<(), SuiteError> {
+        self.n += 1;
+        if verdict.status == Status::Error {
+            self.n_failed += 1;
+            if self.first.len() < 3 {
+                let error = verdict.error.as_deref().unwrap_or_default();
+                self.first.push(format!("{} ({}): {error}", verdict.id, verdict.metric));
+            }
+        }
+        self.spool.add(verdict)
     }
-    Ok(if failed.is_empty() { Exit::Done } else { Exit::SomeRowsFailed })
+
+    /// Writes the verdicts and says how many there are.
+    fn finish(self, n_reviews: usize) -> anyhow::Result<Exit> {
+        self.spool.finish()?;
+        self.first.iter().for_each(|line| note(line));
+        note(&format!("{} verdicts on {n_reviews} reviews, {} failed", self.n, self.n_failed));
+        if self.n_failed > 0 {
+            note("hint: run it again: what is answered is kept, what failed is asked anew");
+        }
+        Ok(if self.n_failed == 0 { Exit::Done } else { Exit::SomeRowsFailed })
+    }
 }

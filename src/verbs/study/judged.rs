@@ -21,7 +21,7 @@ use super::{
     AskArgs, CasesArgs, Exit, PromptsArgs, SamplesArgs, TablesArgs, read, read_tasks, side_by_side, write_lines,
 };
 use crate::{
-    args::backend::{self, Opened},
+    args::backend::{self, BoundArgs, Opened},
     terminal::{UsageError, note, print},
 };
 
@@ -46,7 +46,8 @@ pub(super) fn ask(args: &AskArgs) -> anyhow::Result<Exit> {
         names.truncate(first);
         all.retain(|task| names.contains(&task.task_id));
     }
-    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), &backend::beside(&args.output), false)?;
+    let (replies, bounds) = (backend::beside(&args.output), BoundArgs::default());
+    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), Some(&replies), false, bounds)?;
     let questions: Vec<(Mode, &Task)> =
         args.wording.modes().into_iter().flat_map(|mode| all.iter().map(move |task| (mode, task))).collect();
     let answers = side_by_side(&questions, args.jobs, "questions", |(mode, task)| {

@@ -48,7 +48,7 @@ impl<'a> Classifier<'a> {
         let content = template.fill(&[("names", &names.join("\n")), ("comment", text)]);
         let read =
             |answer: &str| named_in(answer, names).ok_or_else(|| "the answer names not exactly one kind".to_owned());
-        let request = Request::of_user(content, template.max_output);
+        let request = Request { step: step.to_owned(), ..Request::of_user(content, template.max_output) };
         (names.len() > 1)
             .then(|| ask(self.recorder, &request, |reply| read(&reply.content)).ok())?
             .map(|(name, _)| name)

@@ -320,6 +320,12 @@ impl Dataset {
         self.prs.iter().enumerate().map(|(i, pr)| (pr.pr.as_str(), i)).collect()
     }
 
+    /// Repositories, each with its place in the order of their names: a share of the work has whole ones.
+    pub fn repositories(&self) -> BTreeMap<&str, usize> {
+        let names: std::collections::BTreeSet<&str> = self.prs.iter().map(|pr| pr.repo.as_str()).collect();
+        names.into_iter().enumerate().map(|(place, name)| (name, place)).collect()
+    }
+
     /// Where a file of the dataset comes from, in words.
     pub fn version(&self) -> Vec<String> {
         let of = |(name, hash): (&String, &String)| {

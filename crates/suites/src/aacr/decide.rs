@@ -95,6 +95,7 @@ impl Decider for Judge<'_> {
             let content = template.fill(&[("hunk", hunk), ("comment1", first), ("comment2", second)]);
             let request = Request {
                 repeat: vote,
+                step: "same".to_owned(),
                 temperature: self.temperature,
                 ..Request::of_user(content, template.max_output)
             };

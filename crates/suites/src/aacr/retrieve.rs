@@ -1,6 +1,10 @@
 //! Pieces of the project's other code that a hunk may need, by BM25 over identifiers or by an encoder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use rand::{SeedableRng, seq::index::sample};
 use rand_chacha::ChaCha8Rng;
@@ -53,17 +57,24 @@ impl Default for Settings {
     }
 }
 
-/// A piece of a file.
+/// A piece of a file, whose text all of its pieces share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The file.
-    pub path: String,
+    pub path: Arc<str>,
     /// Its first line, from 1.
     pub start: usize,
     /// Its last line.
     pub end: usize,
-    /// Its text.
-    pub text: String,
+    file: Arc<str>,
+    bytes: Range<usize>,
+}
+
+impl Chunk {
+    /// Its text, without the end of its last line.
+    pub fn text(&self) -> &str {
+        &self.file[self.bytes.clone()]
+    }
 }
 
 /// A line of `contexts.jsonl`.
@@ -89,7 +100,9 @@ pub struct Context {
 
 /// The pieces of a file: at most so many lines, ending at a blank line where one is near.
 pub fn chunks(path: &str, text: &str, settings: &Settings) -> Vec<Chunk> {
-    let lines: Vec<&str> = text.lines().collect();
+    let (path, file): (Arc<str>, Arc<str>) = (path.into(), text.replace("\r\n", "\n").into());
+    let lines: Vec<&str> = file.lines().collect();
+    let at = |line: &str| line.as_ptr() as usize - file.as_ptr() as usize;
     let mut found = Vec::new();
     let mut start = 0;
     while start < lines.len() {
@@ -98,9 +111,10 @@ pub fn chunks(path: &str, text: &str, settings: &Settings) -> Vec<Chunk> {
         let near = start + settings.lines * 3 / 4;
         let blank = (near.min(most)..most).rev().find(|at| lines[*at].trim().is_empty());
         let end = if most == lines.len() { most } else { blank.map_or(most, |at| at + 1) };
-        let piece = lines[start..end].join("\n");
-        if piece.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_LETTERS {
-            found.push(Chunk { path: path.to_owned(), start: start + 1, end, text: piece });
+        let bytes = at(lines[start])..at(lines[end - 1]) + lines[end - 1].len();
+        let n_letters = file[bytes.clone()].chars().filter(|c| c.is_alphanumeric()).take(MIN_LETTERS).count();
+        if n_letters == MIN_LETTERS {
+            found.push(Chunk { path: path.clone(), start: start + 1, end, file: file.clone(), bytes });
         }
         if end == lines.len() {
             break;
@@ -131,30 +145,35 @@ pub fn chunks_of(tree: &Snapshot, settings: &Settings) -> Result<Vec<Chunk>, Git
 /// Pieces that can be asked for.
 #[derive(Debug)]
 pub struct Index {
+    /// In the order of their paths and lines.
     chunks: Vec<Chunk>,
     postings: Postings,
 }
 
 impl Index {
     /// Of some pieces.
-    pub fn new(chunks: Vec<Chunk>) -> Index {
-        let postings = Postings::new(chunks.iter().map(|chunk| chunk.text.as_str()));
+    pub fn new(mut chunks: Vec<Chunk>) -> Index {
+        chunks.sort_by(|a, b| (&a.path, a.start).cmp(&(&b.path, b.start)));
+        let postings = Postings::new(chunks.iter().map(Chunk::text));
         Index { chunks, postings }
     }
 
-    /// The pieces most like a text, the best first; those that are as good in the order of their paths and lines.
-    pub fn search(&self, query: &str) -> Vec<(&Chunk, f32)> {
-        let scores = self.postings.scores(query).into_iter();
-        let mut found: Vec<(&Chunk, f32)> = scores.map(|(piece, score)| (&self.chunks[piece], score)).collect();
-        best_first(&mut found);
-        found
+    /// How many pieces there are.
+    pub fn n_pieces(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The `n` pieces that are most like a text, of those that are kept, the best first; those that are as good in the order of their
+    /// paths and lines.
+    pub fn search(&self, query: &str, n: usize, keep: impl Fn(&Chunk) -> bool) -> Vec<(&Chunk, f32)> {
+        let best = self.postings.best(query, n, |piece| keep(&self.chunks[piece]));
+        best.into_iter().map(|(piece, score)| (&self.chunks[piece], score)).collect()
     }
 
     /// What a hunk gets: no piece has lines of the hunk itself.
     pub fn contexts(&self, hunk: &Hunk, settings: &Settings) -> Vec<Context> {
-        let hits = self.search(&changed(hunk));
-        let kept = hits.into_iter().filter(|(chunk, _)| is_other(chunk, hunk, settings)).take(settings.top);
-        kept.enumerate().map(|(i, hit)| context(hunk, "bm25", i, hit)).collect()
+        let hits = self.search(&changed(hunk), settings.top, |chunk| is_other(chunk, hunk, settings));
+        hits.into_iter().enumerate().map(|(i, hit)| context(hunk, "bm25", i, hit)).collect()
     }
 
     /// The same by how near an encoder puts a piece to the changed lines: the pieces that BM25 finds first, so many of them, or all
@@ -170,38 +189,36 @@ impl Index {
         cosine: impl Fn(&str, &str) -> Result<Option<f64>, String>,
     ) -> Result<Vec<Context>, String> {
         let query = changed(hunk);
-        let of_all = || self.chunks.iter().collect::<Vec<_>>();
-        let pieces = match first {
-            None => of_all(),
-            Some(n) => self.search(&query).into_iter().take(n).map(|(chunk, _)| chunk).collect(),
+        let is_other = |chunk: &Chunk| is_other(chunk, hunk, settings);
+        let pieces: Vec<&Chunk> = match first {
+            None => self.chunks.iter().filter(|chunk| is_other(chunk)).collect(),
+            Some(n) => self.search(&query, n, is_other).into_iter().map(|(chunk, _)| chunk).collect(),
         };
         let mut found = Vec::new();
-        for chunk in pieces.into_iter().filter(|chunk| is_other(chunk, hunk, settings)) {
-            found.extend(cosine(&query, &chunk.text)?.map(|near| (chunk, near as f32)));
+        for chunk in pieces {
+            found.extend(cosine(&query, chunk.text())?.map(|near| (chunk, near as f32)));
         }
-        best_first(&mut found);
+        found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
         let method = first.map_or_else(|| "embedding".to_owned(), |n| format!("embedding of bm25:{n}"));
         Ok(found.into_iter().take(settings.top).enumerate().map(|(i, hit)| context(hunk, &method, i, hit)).collect())
     }
 
     /// Pieces by chance: what any method has to be better than.
     pub fn by_chance(&self, hunk: &Hunk, settings: &Settings, seed: u64) -> Vec<Context> {
-        let others: Vec<&Chunk> = self.chunks.iter().filter(|chunk| is_other(chunk, hunk, settings)).collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let taken = sample(&mut rng, others.len(), settings.top.min(others.len()));
-        taken.into_iter().enumerate().map(|(i, at)| context(hunk, "chance", i, (others[at], 0.0))).collect()
+        let n = self.chunks.len();
+        let of_file = self.chunks.partition_point(|chunk| *chunk.path < *hunk.path)
+            ..self.chunks.partition_point(|chunk| *chunk.path <= *hunk.path);
+        // as many more as could be left out
+        let drawn = sample(&mut ChaCha8Rng::seed_from_u64(seed), n, n.min(settings.top + of_file.len()));
+        let others = drawn.into_iter().map(|at| &self.chunks[at]).filter(|chunk| is_other(chunk, hunk, settings));
+        others.take(settings.top).enumerate().map(|(i, chunk)| context(hunk, "chance", i, (chunk, 0.0))).collect()
     }
-}
-
-/// The best first; those that are as good in the order of their paths and lines.
-fn best_first(found: &mut [(&Chunk, f32)]) {
-    found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
 }
 
 /// Whether a piece may stand beside a hunk: it has no line of it.
 fn is_other(chunk: &Chunk, hunk: &Hunk, settings: &Settings) -> bool {
     let lines = hunk.new_start as usize..=(hunk.new_start + hunk.new_len) as usize;
-    let is_same_file = chunk.path == hunk.path;
+    let is_same_file = *chunk.path == *hunk.path;
     !is_same_file || (!settings.other_files_only && (chunk.end < *lines.start() || chunk.start > *lines.end()))
 }
 
@@ -216,11 +233,11 @@ fn context(hunk: &Hunk, method: &str, i: usize, (chunk, score): (&Chunk, f32)) -
         hunk: hunk.hunk.clone(),
         method: method.to_owned(),
         rank: i + 1,
-        path: chunk.path.clone(),
+        path: chunk.path.to_string(),
         start: chunk.start,
         end: chunk.end,
         score,
-        text: chunk.text.clone(),
+        text: chunk.text().to_owned(),
     }
 }
 
@@ -300,7 +317,10 @@ mod tests {
     #[test]
     fn both_ways_of_writing_a_name_find_each_other() {
         let index = index();
-        let paths = |query: &str| index.search(query).iter().map(|(chunk, _)| chunk.path.clone()).collect::<Vec<_>>();
+        let paths = |query: &str| {
+            let found = index.search(query, 9, |_| true);
+            found.iter().map(|(chunk, _)| chunk.path.to_string()).collect::<Vec<_>>()
+        };
         for query in ["parseJsonConfig", "parse_json_config"] {
             assert_eq!(paths(query)[..2].iter().collect::<BTreeSet<_>>().len(), 2, "{query}");
             assert!(!paths(query).contains(&"c.py".to_owned()));
@@ -316,10 +336,10 @@ mod tests {
             words(text, |word| all.push(word.to_owned()));
             all
         };
-        let tokens: Vec<Vec<String>> = index.chunks.iter().map(|chunk| tokenize(&chunk.text)).collect();
+        let tokens: Vec<Vec<String>> = index.chunks.iter().map(|chunk| tokenize(chunk.text())).collect();
         let mean = tokens.iter().map(Vec::len).sum::<usize>() as f64 / tokens.len() as f64;
         let query: BTreeSet<String> = tokenize("parse the json of width").into_iter().collect();
-        for (chunk, score) in index.search("parse the json of width") {
+        for (chunk, score) in index.search("parse the json of width", 9, |_| true) {
             let place = index.chunks.iter().position(|other| other == chunk).unwrap();
             let mut want = 0.0;
             for word in &query {
@@ -364,7 +384,7 @@ mod tests {
             .chunks
             .iter()
             .filter(|c| c.end < 30 || c.start > 31)
-            .map(|c| (c.start, cosine(&changed(&hunk), &c.text).unwrap().unwrap()))
+            .map(|c| (c.start, cosine(&changed(&hunk), c.text()).unwrap().unwrap()))
             .collect();
         slow.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
         let starts = |contexts: &[Context]| contexts.iter().map(|c| c.start).collect::<Vec<_>>();
@@ -377,5 +397,67 @@ mod tests {
         quality.add("`read_all` of FileReader", "", "class FileReader", "");
         assert_eq!(quality, Quality { wanted: 2, found: 1, by_chance: 0 });
         assert_eq!(named_in("`read_all` of FileReader, not value_30", "value_30", "class FileReader"), (1, 2));
+    }
+
+    #[test]
+    fn lines_end_alike_in_pieces() {
+        let pieces = |text: &str| -> Vec<String> {
+            chunks("a.py", text, &Settings { lines: 4, overlap: 1, ..Settings::default() })
+                .iter()
+                .map(|chunk| chunk.text().to_owned())
+                .collect()
+        };
+        let text: String = (0..9).map(|i| format!("number_{i} = computed_from_the_number_{i}()\n")).collect();
+        assert_eq!(pieces(&text), pieces(&text.replace('\n', "\r\n")));
+        assert_eq!(pieces(&text), pieces(text.trim_end()));
+        assert_eq!(pieces(&text)[0], text.lines().take(4).collect::<Vec<_>>().join("\n"));
+    }
+
+    /// What docs/aacr.md says of index and query: `VERIDIFF_TREE` names a folder of code.
+    #[test]
+    #[ignore = "a figure, for a quiet machine"]
+    #[allow(clippy::print_stderr, reason = "the figure is what it is run for")]
+    fn rate_of_an_index() {
+        let tree = std::env::var("VERIDIFF_TREE").expect("a folder of code");
+        let most = std::env::var("VERIDIFF_PIECES").ok().and_then(|n| n.parse().ok()).unwrap_or(usize::MAX);
+        let (mut folders, mut pieces, mut bytes) = (vec![std::path::PathBuf::from(tree)], Vec::new(), 0);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).ok().filter(|text| text.len() <= MAX_FILE);
+                if let Some(text) = text.filter(|_| pieces.len() < most) {
+                    bytes += text.len();
+                    pieces.extend(chunks(&path.display().to_string(), &text, &Settings::default()));
+                }
+            }
+        }
+        let start = std::time::Instant::now();
+        let index = Index::new(pieces);
+        let rate = bytes as f64 / 1e6 / start.elapsed().as_secs_f64();
+        let n = index.n_pieces();
+        // hunks of 40 lines from all over the tree, each without its own piece
+        let mut ms: Vec<f64> = (0..50)
+            .map(|i| {
+                let (at, start) = (i * n / 50, std::time::Instant::now());
+                let chunk = &index.chunks[at];
+                assert_eq!(index.search(chunk.text(), 3, |other| other.path != chunk.path).len(), 3);
+                start.elapsed().as_secs_f64() * 1e3
+            })
+            .collect();
+        ms.sort_by(f64::total_cmp);
+        let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+        let entries = index.postings.n_entries();
+        eprintln!(
+            "{n} pieces, {:.1} MB, {entries} entries: {rate:.1} MB/s; {:.1} ms in the median, {:.1} at most; {peak}",
+            bytes as f64 / 1e6,
+            ms[25],
+            ms[49]
+        );
+        assert!(rate >= 10.0 && ms[25] <= 50.0, "{rate:.1} MB/s, {:.0} ms", ms[25]);
     }
 }

@@ -1,4 +1,6 @@
-//! A review of a hunk: the answer taken apart, and each comment put where its lines are.
+//! A review of a hunk, a file or a whole change: the answer taken apart, and each comment put where its lines are.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use veridiff_judge::{
@@ -12,9 +14,83 @@ use super::{
     predictions::{Prediction, tag},
 };
 use crate::ask::{Prompts, ask};
+use veridiff_text::named;
+
+/// What one request shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitKind {
+    /// A hunk.
+    Hunk,
+    /// All hunks of a file.
+    File,
+    /// All hunks of a pull request.
+    Pr,
+}
+
+named!(UnitKind, "unit", "hunk" => Hunk, "file" => File, "pr" => Pr);
+
+/// Hunks of one pull request that one request shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unit<'a> {
+    /// What it is called: as its hunk, or pull request and path, or as the pull request.
+    pub id: String,
+    /// Its hunks in order; at least one.
+    pub hunks: Vec<&'a Hunk>,
+}
+
+/// Hunks as they are shown, in the order in which they begin.
+pub fn units(hunks: &[Hunk], kind: UnitKind) -> Vec<Unit<'_>> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all: Vec<Unit<'_>> = Vec::new();
+    for hunk in hunks {
+        let id = match kind {
+            UnitKind::Hunk => hunk.hunk.clone(),
+            UnitKind::File => format!("{}:{}", hunk.pr, hunk.path),
+            UnitKind::Pr => hunk.pr.clone(),
+        };
+        let place = *places.entry(id.clone()).or_insert(all.len());
+        match all.get_mut(place) {
+            Some(unit) => unit.hunks.push(hunk),
+            None => all.push(Unit { id, hunks: vec![hunk] }),
+        }
+    }
+    all
+}
+
+impl Unit<'_> {
+    /// Its pull request.
+    pub fn pr(&self) -> &str {
+        &self.hunks[0].pr
+    }
+
+    /// What is shown: a hunk as it is, several below the names of their files.
+    fn text(&self) -> String {
+        if let [hunk] = self.hunks.as_slice() {
+            return hunk.text.clone();
+        }
+        let (mut text, mut file) = (String::new(), "");
+        for hunk in &self.hunks {
+            if hunk.path != file {
+                text.push_str(&format!("--- {}\n+++ {}\n", hunk.old_path, hunk.path));
+                file = &hunk.path;
+            }
+            text.push_str(hunk.text.trim_end_matches('\n'));
+            text.push('\n');
+        }
+        text.trim_end_matches('\n').to_owned()
+    }
+
+    /// The hunk that a comment is on, its lines there, and how they were found: where they are found best, of hunks that are as good in
+    /// the first. Of several hunks none is meant where they are found in none.
+    fn locate(&self, side: CommentSide, snippet: &str) -> Option<(&Hunk, (u64, u64), Located)> {
+        let found =
+            self.hunks.iter().filter_map(|hunk| locate(hunk, side, snippet).map(|(lines, how)| (*hunk, lines, how)));
+        found.min_by_key(|(.., how)| *how).filter(|(.., how)| *how != Located::Hunk || self.hunks.len() == 1)
+    }
+}
 
 /// How the lines of a comment were found in its hunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Located {
     /// Letter for letter.
@@ -158,7 +234,7 @@ pub enum Status {
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The hunk that was shown.
+    /// What was shown: a hunk, or pull request and path of a file, or a pull request.
     pub hunk: String,
     /// Who answered.
     pub backend: String,
@@ -182,6 +258,22 @@ pub struct Answer {
     pub tokens_out: Option<u64>,
 }
 
+/// How much chance answers have.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sampling {
+    /// 0 takes the most probable token each time.
+    pub temperature: f64,
+    /// The most probable tokens that may come, so many of them.
+    pub top_k: Option<u32>,
+    /// The most probable tokens that may come, until their probabilities add up to this.
+    pub top_p: Option<f64>,
+}
+
+impl Sampling {
+    /// As the published figures were made.
+    pub const PAPER: Sampling = Sampling { temperature: 0.7, top_k: Some(20), top_p: Some(0.95) };
+}
+
 /// How reviews are asked for.
 #[derive(Debug)]
 pub struct Reviewer<'a> {
@@ -190,7 +282,7 @@ pub struct Reviewer<'a> {
     /// The prompts.
     pub prompts: &'a Prompts,
     /// How much chance answers have.
-    pub temperature: f64,
+    pub sampling: Sampling,
     /// What chance follows from.
     pub seed: u64,
     /// Most bytes of a prompt: what does not fit is cut from the contexts first, then from the description, never from the hunk.
@@ -200,18 +292,19 @@ pub struct Reviewer<'a> {
 }
 
 impl Reviewer<'_> {
-    /// The review of one hunk.
-    pub fn review(&self, pr: &PullRequest, hunk: &Hunk, contexts: &str) -> (Answer, Vec<Prediction>) {
+    /// The review of one unit, with how each comment was found.
+    pub fn review(
+        &self,
+        pr: &PullRequest,
+        unit: &Unit<'_>,
+        contexts: &str,
+    ) -> (Answer, Vec<(Prediction, Option<Located>)>) {
         let template = self.prompts.step(if contexts.is_empty() { "review" } else { "review-context" });
+        let hunk = unit.text();
         let (mut contexts, mut description) = (contexts.to_owned(), pr.description.clone());
         let fill = |description: &str, contexts: &str| {
             let title = pr.title.as_str();
-            template.fill(&[
-                ("title", title),
-                ("description", description),
-                ("hunk", &hunk.text),
-                ("contexts", contexts),
-            ])
+            template.fill(&[("title", title), ("description", description), ("hunk", &hunk), ("contexts", contexts)])
         };
         let over = |content: &str| content.len().saturating_sub(self.max_bytes);
         let mut content = fill(&description, &contexts);
@@ -221,12 +314,15 @@ impl Reviewer<'_> {
         shorten(&mut description, over(&content));
         content = fill(&description, &contexts);
         let request = Request {
-            temperature: self.temperature,
+            temperature: self.sampling.temperature,
+            top_k: self.sampling.top_k,
+            top_p: self.sampling.top_p,
             seed: self.seed,
+            step: "review".to_owned(),
             ..Request::of_user(content, self.max_output.unwrap_or(template.max_output))
         };
         let mut answer = Answer {
-            hunk: hunk.hunk.clone(),
+            hunk: unit.id.clone(),
             backend: self.recorder.name().to_owned(),
             prompt_sha256: template.sha256(),
             status: if is_cut { Status::Cut } else { Status::Ok },
@@ -250,25 +346,29 @@ impl Reviewer<'_> {
                 answer.tokens_in = reply.usage.map(|usage| usage.input);
                 answer.tokens_out = reply.usage.map(|usage| usage.output);
                 answer.n_comments = notes.len();
-                let predictions = notes.iter().enumerate().map(|(i, note)| self.prediction(hunk, note, i)).collect();
+                let predictions = notes.iter().enumerate().map(|(i, note)| self.prediction(unit, note, i)).collect();
                 (answer, predictions)
             }
         }
     }
 
-    fn prediction(&self, hunk: &Hunk, note: &Note, i: usize) -> Prediction {
-        let lines = locate(hunk, note.side, &note.snippet).map(|(lines, _)| lines);
-        Prediction {
-            id: format!("{}/{i}", hunk.hunk),
-            pr: hunk.pr.clone(),
-            path: hunk.path_on(note.side).to_owned(),
+    fn prediction(&self, unit: &Unit<'_>, note: &Note, i: usize) -> (Prediction, Option<Located>) {
+        let found = unit.locate(note.side, &note.snippet);
+        // where nothing is found it is on the file, if there is only one
+        let is_one_file = unit.hunks.iter().all(|hunk| hunk.path == unit.hunks[0].path);
+        let path = found.map(|(hunk, ..)| hunk).or(is_one_file.then_some(unit.hunks[0]));
+        let prediction = Prediction {
+            id: format!("{}/{i}", unit.id),
+            pr: unit.pr().to_owned(),
+            path: path.map_or("", |hunk| hunk.path_on(note.side)).to_owned(),
             side: note.side,
-            lines,
+            lines: found.map(|(_, lines, _)| lines),
             text: note.text.clone(),
             generator: self.recorder.name().to_owned(),
             place: i,
             ..Prediction::default()
-        }
+        };
+        (prediction, found.map(|(.., how)| how))
     }
 }
 
@@ -307,6 +407,40 @@ mod tests {
         assert_eq!(left("     d = 4"), ((22, 22), Located::Exact));
         let added = Hunk { old_len: 0, ..hunk() };
         assert_eq!(locate(&added, CommentSide::Left, "zzz"), None);
+    }
+
+    #[test]
+    fn several_hunks_are_shown_together_and_a_comment_is_on_the_one_that_has_its_lines() {
+        let other = Hunk {
+            hunk: "o/n#1:a.py:30".into(),
+            new_start: 30,
+            text: "@@ -40,1 +30,2 @@\n+    c = open(q)\n     z = 1".into(),
+            new_len: 2,
+            old_start: 40,
+            old_len: 1,
+            ..hunk()
+        };
+        let last = Hunk { hunk: "o/n#1:b.py:1".into(), path: "b.py".into(), old_path: "b.py".into(), ..other.clone() };
+        let hunks = [hunk(), other, last];
+        let ids = |kind| units(&hunks, kind).iter().map(|unit| (unit.id.clone(), unit.hunks.len())).collect::<Vec<_>>();
+        assert_eq!(ids(UnitKind::Hunk).len(), 3);
+        assert_eq!(ids(UnitKind::File), [("o/n#1:a.py".to_owned(), 2), ("o/n#1:b.py".to_owned(), 1)]);
+        assert_eq!(ids(UnitKind::Pr), [("o/n#1".to_owned(), 3)]);
+        let files = units(&hunks, UnitKind::File);
+        assert_eq!(files[1].text(), hunks[2].text);
+        assert!(files[0].text().starts_with("--- old.py\n+++ a.py\n@@ -20,4 +10,5 @@"), "{}", files[0].text());
+        assert_eq!(files[0].text().matches("+++ ").count(), 1);
+        let at = |unit: &Unit<'_>, snippet: &str| {
+            unit.locate(CommentSide::Right, snippet).map(|(hunk, lines, how)| (hunk.hunk.clone(), lines, how))
+        };
+        assert_eq!(at(&files[0], "+    c = open(q)"), Some((hunks[1].hunk.clone(), (30, 30), Located::Exact)));
+        // better in the second hunk than in the first
+        assert_eq!(at(&files[0], "c = open(q)\nz = 1").unwrap().1, (30, 31));
+        assert_eq!(at(&files[0], "nothing of it"), None, "it is on none of several");
+        assert_eq!(at(&files[1], "nothing of it").unwrap().2, Located::Hunk);
+        let whole = &units(&hunks, UnitKind::Pr)[0];
+        assert_eq!(whole.text().matches("+++ ").count(), 2);
+        assert_eq!(at(whole, "+    c = open(q)").unwrap().0, hunks[1].hunk, "the first that has it");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Three generators that know nothing of the change: what a figure is worth is what it is above theirs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, convert::Infallible};
 
 use super::{Checklist, ItemVerdict, JudgedItem, Metric, NO_COMMENT, Review, ReviewVerdict, Status};
 
@@ -27,28 +27,58 @@ pub fn is_baseline(generator: &str) -> bool {
     [SILENT, BOILERPLATE, SHUFFLED].contains(&generator)
 }
 
-/// The reviews of the three for every checklist. `written` gives the texts to shuffle, by case; of a case whose language has no other
-/// one there is none.
-pub fn reviews(lists: &[Checklist], written: &BTreeMap<&str, &str>) -> Vec<Review> {
-    let review = |generator: &str, list: &Checklist, text: &str| Review {
-        id: format!("{}/{generator}", list.case),
-        case: list.case.clone(),
-        generator: generator.to_owned(),
-        text: text.to_owned(),
-    };
+/// What a baseline says of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saying {
+    /// That nothing is wrong.
+    Nothing,
+    /// What fits any change.
+    Advice,
+    /// What was said of the case of another checklist, which has this place.
+    OfOther(usize),
+}
+
+/// What the three say of every checklist, by the places of the lists. `is_written` tells of which there is a text to shuffle; of a case whose language
+/// has no other one there is none.
+pub fn sayings(lists: &[Checklist], is_written: impl Fn(usize) -> bool) -> Vec<(usize, Saying)> {
     let mut all = Vec::new();
-    for (generator, text) in [(SILENT, NO_COMMENT), (BOILERPLATE, ADVICE)] {
-        all.extend(lists.iter().map(|list| review(generator, list, text)));
+    for saying in [Saying::Nothing, Saying::Advice] {
+        all.extend((0..lists.len()).map(|list| (list, saying)));
     }
-    let mut by_language: BTreeMap<Option<&str>, Vec<&Checklist>> = BTreeMap::new();
-    for list in lists.iter().filter(|list| written.contains_key(list.case.as_str())) {
-        by_language.entry(list.language.as_deref()).or_default().push(list);
+    let mut by_language: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (place, list) in lists.iter().enumerate().filter(|(place, _)| is_written(*place)) {
+        by_language.entry(list.language.as_deref()).or_default().push(place);
     }
     for same in by_language.values().filter(|same| same.len() > 1) {
         let others = same.iter().cycle().skip(1);
-        all.extend(same.iter().zip(others).map(|(list, other)| review(SHUFFLED, list, written[other.case.as_str()])));
+        all.extend(same.iter().zip(others).map(|(list, other)| (*list, Saying::OfOther(*other))));
     }
     all
+}
+
+/// The review that a saying is. `of_other` gives what was said of the case of a list.
+///
+/// # Errors
+/// Those of `of_other`.
+pub fn review<E>(
+    lists: &[Checklist],
+    (list, saying): (usize, Saying),
+    of_other: impl FnOnce(usize) -> Result<String, E>,
+) -> Result<Review, E> {
+    let case = lists[list].case.clone();
+    let (generator, text) = match saying {
+        Saying::Nothing => (SILENT, NO_COMMENT.to_owned()),
+        Saying::Advice => (BOILERPLATE, ADVICE.to_owned()),
+        Saying::OfOther(other) => (SHUFFLED, of_other(other)?),
+    };
+    Ok(Review { id: format!("{case}/{generator}"), case, generator: generator.to_owned(), text })
+}
+
+/// The reviews of the three for every checklist. `written` gives the texts to shuffle, by case.
+pub fn reviews(lists: &[Checklist], written: &BTreeMap<&str, &str>) -> Vec<Review> {
+    let of_other = |list: usize| Ok::<_, Infallible>(written[lists[list].case.as_str()].to_owned());
+    let sayings = sayings(lists, |list| written.contains_key(lists[list].case.as_str()));
+    sayings.into_iter().map(|said| review(lists, said, of_other).unwrap_or_else(|never| match never {})).collect()
 }
 
 /// What any judge says of the silent one: nobody has to be asked.

@@ -63,7 +63,12 @@ impl Asker<'_> {
         read: impl Fn(&Reply) -> Result<T, String>,
     ) -> Result<T, String> {
         let template = self.prompts.step(step);
-        let request = Request { seed: self.seed, schema, ..Request::of_user(template.fill(data), template.max_output) };
+        let request = Request {
+            seed: self.seed,
+            schema,
+            step: step.to_owned(),
+            ..Request::of_user(template.fill(data), template.max_output)
+        };
         ask(self.recorder, &request, read)
             .map(|(answer, _)| answer)
             .map_err(|failure: Failure| format!("{step}: {failure}"))

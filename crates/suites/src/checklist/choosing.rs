@@ -31,7 +31,8 @@ impl Judge<'_> {
         }
         let template = self.prompts.step("count");
         let content = template.fill(&[("checklist", list.text().as_str()), ("review", &review.text)]);
-        let request = Request { seed: self.seed, ..Request::of_user(content, template.max_output) };
+        let request =
+            Request { seed: self.seed, step: "count".to_owned(), ..Request::of_user(content, template.max_output) };
         let digits: Vec<String> = (0..=list.n()).map(|n| n.to_string()).collect();
         let chosen = self.choice(&request, &digits, said).map_err(|failure| failure.to_string())?;
         let best = (0u64..).zip(&chosen).max_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -57,8 +58,9 @@ impl Judge<'_> {
             let verdict = if is_asked { ItemVerdict::Asked } else { ItemVerdict::Absent };
             Ok(JudgedItem { n: item.n, verdict, p: Some(p), quote_ok: quote.is_some(), quote })
         };
-        let all: Result<Vec<JudgedItem>, Failure> = list.items.iter().map(judged).collect();
-        all.map_err(|failure| failure.to_string())
+        // what failed of one item does not keep the others from being asked about
+        let all: Vec<Result<JudgedItem, Failure>> = list.items.iter().map(judged).collect();
+        all.into_iter().collect::<Result<_, _>>().map_err(|failure| failure.to_string())
     }
 
     /// The probability of Yes, of Yes and No together, that a review asks for an item.
@@ -66,7 +68,12 @@ impl Judge<'_> {
         let template = self.prompts.step("asked");
         let (content, n_shared) = template.fill_behind(("review", review), ("item", item));
         let message = Message { n_shared, ..Message::new(Role::User, content) };
-        let request = Request { seed: self.seed, messages: vec![message], ..Request::of_user("", template.max_output) };
+        let request = Request {
+            seed: self.seed,
+            messages: vec![message],
+            step: "asked".to_owned(),
+            ..Request::of_user("", template.max_output)
+        };
         let chosen = self.choice(&request, &["Yes", "No"].map(str::to_owned), said)?;
         Ok(chosen[0] / (chosen[0] + chosen[1]))
     }
@@ -109,7 +116,14 @@ impl Judge<'_> {
     /// # Errors
     /// A question has no answer.
     pub fn calibrated(&self, lists: &[Checklist], reviews: &[Review]) -> Result<Option<f64>, Failure> {
-        let pairs = mismatched(lists, reviews, self.seed);
+        self.calibrated_on(&mismatched(lists, reviews, self.seed))
+    }
+
+    /// The same for pairs that were chosen before.
+    ///
+    /// # Errors
+    /// A question has no answer.
+    pub fn calibrated_on(&self, pairs: &[(&Item, &Review)]) -> Result<Option<f64>, Failure> {
         if pairs.len() < FEWEST_MISMATCHED {
             return Ok(None);
         }
@@ -120,19 +134,31 @@ impl Judge<'_> {
 
 /// Items beside reviews of other cases in the same language, [`FEWEST_MISMATCHED`] of them by chance, or as many as there are.
 pub fn mismatched<'a>(lists: &'a [Checklist], reviews: &'a [Review], seed: u64) -> Vec<(&'a Item, &'a Review)> {
+    let says = |(_, review): &(usize, &Review)| says_something(&review.text) && !is_baseline(&review.generator);
+    let cases: Vec<(usize, &str)> =
+        reviews.iter().enumerate().filter(says).map(|(place, review)| (place, review.case.as_str())).collect();
+    mismatched_places(lists, &cases, seed).into_iter().map(|(item, place)| (item, &reviews[place])).collect()
+}
+
+/// Whether a text is more than that nothing is wrong.
+pub(super) fn says_something(text: &str) -> bool {
+    !text.trim().is_empty() && !is_no_comment(text)
+}
+
+/// The same for reviews of which only a name, such as their place, and their case are given.
+pub(super) fn mismatched_places<'a>(
+    lists: &'a [Checklist],
+    reviews: &[(usize, &str)],
+    seed: u64,
+) -> Vec<(&'a Item, usize)> {
     let languages: BTreeMap<&str, Option<&str>> =
         lists.iter().map(|list| (list.case.as_str(), list.language.as_deref())).collect();
     let language = |case: &str| languages.get(case).copied().flatten();
-    let says = |review: &&Review| {
-        !review.text.trim().is_empty() && !is_no_comment(&review.text) && !is_baseline(&review.generator)
-    };
-    let reviews: Vec<(&Review, Option<&str>)> =
-        reviews.iter().filter(says).map(|review| (review, language(&review.case))).collect();
     let items: Vec<(&Checklist, &Item)> =
         lists.iter().flat_map(|list| list.items.iter().map(move |item| (list, item))).collect();
     let of = |at: usize| {
-        let ((list, item), (review, language)) = (items[at / reviews.len()], reviews[at % reviews.len()]);
-        (list.case != review.case && list.language.as_deref() == language).then_some((item, review))
+        let ((list, item), (review, case)) = (items[at / reviews.len()], reviews[at % reviews.len()]);
+        (list.case != case && list.language.as_deref() == language(case)).then_some((item, review))
     };
     let n = items.len() * reviews.len();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

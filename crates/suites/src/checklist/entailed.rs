@@ -58,8 +58,15 @@ impl<'a> ByModels<'a> {
     /// # Errors
     /// A model fails.
     pub fn new(models: &'a dyn Compare, lists: &[Checklist], reviews: &[Review], seed: u64) -> Result<Self, String> {
+        ByModels::of_pairs(models, &mismatched(lists, reviews, seed))
+    }
+
+    /// The same for pairs that were chosen before.
+    ///
+    /// # Errors
+    /// A model fails.
+    pub fn of_pairs(models: &'a dyn Compare, pairs: &[(&super::Item, &Review)]) -> Result<Self, String> {
         let mut judge = ByModels { models, cuts: Cuts { entailment: UNCALIBRATED, cosine: None, calibrated: false } };
-        let pairs = mismatched(lists, reviews, seed);
         if pairs.len() < crate::nearness::FEWEST_MISMATCHED {
             return Ok(judge);
         }

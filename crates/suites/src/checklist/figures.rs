@@ -145,6 +145,9 @@ pub struct Report {
     pub lambda: f64,
     /// The share of buggy cases: with this weight the published score is the plain mean.
     pub buggy_share: f64,
+    /// How much items of a kind count, where that was said.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, f64>,
     /// Cases with something to raise.
     pub n_buggy: usize,
     /// Cases with nothing to raise.
@@ -251,6 +254,7 @@ pub fn report(study: &Study<'_>, settings: &Settings) -> Result<Report, SuiteErr
     Ok(Report {
         judge,
         lambda: settings.lambda,
+        weights: BTreeMap::new(),
         buggy_share: n_buggy as f64 / study.lists.len() as f64,
         n_buggy,
         n_clean,

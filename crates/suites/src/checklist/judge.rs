@@ -157,13 +157,17 @@ impl Judge<'_> {
     }
 
     fn template(&self, metric: Metric) -> &Template {
-        self.prompts.step(match metric {
+        self.prompts.step(self.step(metric))
+    }
+
+    fn step(&self, metric: Metric) -> &'static str {
+        match metric {
             Metric::Items if self.reading == Reading::Probabilities => "asked",
             Metric::Paper => "count",
             Metric::Rating => "rating",
             Metric::Items => "items",
             Metric::Claims => "claims",
-        })
+        }
     }
 
     fn ask<T>(
@@ -176,8 +180,13 @@ impl Judge<'_> {
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, String> {
         let template = self.template(metric);
-        let request =
-            Request { repeat, seed: self.seed, schema, ..Request::of_user(template.fill(data), template.max_output) };
+        let request = Request {
+            repeat,
+            seed: self.seed,
+            schema,
+            step: self.step(metric).to_owned(),
+            ..Request::of_user(template.fill(data), template.max_output)
+        };
         let told = |failure: Failure| failure.to_string();
         let (understood, reply) = ask(self.recorder, &request, |reply| read(&reply.content)).map_err(told)?;
         said.add(&reply);
@@ -217,15 +226,18 @@ impl Judge<'_> {
             order.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed.wrapping_add(u64::from(repeat))));
         }
         let spans = passages(&review.text);
-        let mut judged = Vec::new();
+        let (mut judged, mut answers) = (Vec::new(), Vec::new());
         for batch in order.chunks(BATCH) {
             let line = |(i, item): (usize, &usize)| format!("{}. {}", i + 1, list.items[*item].text);
             let shown = batch.iter().enumerate().map(line).collect::<Vec<_>>().join("\n");
             let data = [("checklist", shown.as_str()), ("review", review.text.as_str())];
             let schema = Some(entries_of("items", batch.len(), &ITEM_VERDICTS, "quote"));
-            let entries =
-                self.ask(Metric::Items, repeat, &data, schema, said, |reply| replies::items(reply, batch.len()))?;
-            for (item, entry) in batch.iter().zip(entries) {
+            // what failed of one batch does not keep the others from being asked about
+            let read = |reply: &str| replies::items(reply, batch.len());
+            answers.push((batch, self.ask(Metric::Items, repeat, &data, schema, said, read)));
+        }
+        for (batch, entries) in answers {
+            for (item, entry) in batch.iter().zip(entries?) {
                 let quote = entry.quote.and_then(|quote| quotes::verified(&review.text, &spans, &quote));
                 let n = list.items[*item].n;
                 judged.push(JudgedItem { n, verdict: entry.verdict, p: None, quote_ok: quote.is_some(), quote });
@@ -248,16 +260,18 @@ impl Judge<'_> {
         }
         let case = case.ok_or("the case is not in the file of cases")?;
         let code = [case.diff.as_str(), case.before.as_str(), case.after.as_str()];
-        let mut judged = Vec::new();
+        let (mut judged, mut answers) = (Vec::new(), Vec::new());
         for batch in spans.chunks(BATCH) {
             let line =
                 |(i, span): (usize, &std::ops::Range<usize>)| format!("{}. {}", i + 1, &review.text[span.clone()]);
             let shown = batch.iter().enumerate().map(line).collect::<Vec<_>>().join("\n");
             let data = [("diff", code[0]), ("before", code[1]), ("after", code[2]), ("passages", shown.as_str())];
             let schema = Some(entries_of("passages", batch.len(), &PASSAGE_VERDICTS, "code"));
-            let entries =
-                self.ask(Metric::Claims, repeat, &data, schema, said, |reply| replies::passages(reply, batch.len()))?;
-            for (span, entry) in batch.iter().zip(entries) {
+            let read = |reply: &str| replies::passages(reply, batch.len());
+            answers.push((batch, self.ask(Metric::Claims, repeat, &data, schema, said, read)));
+        }
+        for (batch, entries) in answers {
+            for (span, entry) in batch.iter().zip(entries?) {
                 let code_ok = entry.code.as_deref().is_some_and(|line| quotes::is_line_of(&code, line));
                 let (start, end) = (span.start, span.end);
                 judged.push(JudgedPassage { start, end, verdict: entry.verdict, code: entry.code, code_ok });

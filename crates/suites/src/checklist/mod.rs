@@ -41,12 +41,12 @@ pub mod replies;
 pub mod reward;
 pub mod tables;
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use files::{read_checklists, read_reviews};
+pub use files::{Material, read_checklists, read_reviews};
 
 /// One point that a review of the change has to raise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,15 @@ impl Checklist {
                 Err("a weight is not above 0".to_owned())
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// Has the items of these kinds count so much, and the others what they count by themselves.
+pub fn weigh(lists: &mut [Checklist], weights: &BTreeMap<String, f64>) {
+    for item in lists.iter_mut().flat_map(|list| &mut list.items) {
+        if let Some(weight) = item.kind.as_ref().and_then(|kind| weights.get(kind)) {
+            item.weight = *weight;
         }
     }
 }

@@ -278,6 +278,10 @@ fn notes(report: &Report, audit: Option<&Audit>) -> Vec<String> {
         Some(audit) => audited(audit),
         None => "warning: nobody has compared this judge with people: its verdicts are one opinion".to_owned(),
     }];
+    if !report.weights.is_empty() {
+        let named: Vec<String> = report.weights.iter().map(|(kind, weight)| format!("{kind} {weight}")).collect();
+        notes.push(format!("items count by their kinds: {}; others as the checklists say", named.join(", ")));
+    }
     for f in &report.generators {
         if f.n_failed > 0 {
             let bounds = f.reward_bounds.map_or_else(String::new, |(low, high)| {
