@@ -151,8 +151,7 @@ fn what_a_run_would_take_is_told_and_bounds_are_kept() {
     assert!(notes.contains(" tokens; what hangs on answers"), "{notes}");
 
     // one request a run: each goes on where the one before stopped
-    let mut left = vec![2, 1, 0];
-    for failed in left.drain(..) {
+    for failed in [2, 1, 0] {
         let (_, notes) = desk.ends(&format!("{score} -o v.jsonl --max-calls 1"), if failed > 0 { 3 } else { 0 });
         assert!(notes.contains(&format!("4 verdicts on 2 reviews, {failed} failed")), "{notes}");
     }
