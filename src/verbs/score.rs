@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Exit,
@@ -27,7 +27,8 @@ use veridiff_core::{
     families::{catalogue::FeatureSet, family::SCORER, reference::BLEU4},
     preset,
     run::{
-        estimate::{Estimate, SourceEstimate},
+        estimate::{Basis, Estimate, SourceEstimate},
+        forecast::Time,
         score::{Begin, ScoreRun, Summary, journal_path},
         source::ColumnSource,
         sources::ScorerSource,
@@ -46,7 +47,7 @@ Examples:
   veridiff score --input samples.jsonl --features grounding,facts    # without a model, rows to stdout
   veridiff score --input samples.jsonl -o table.parquet --model big=openai:https://host/v1#MODEL   # by a server's log-probabilities";
 
-/// Rows that are computed to know how long a run takes.
+/// Rows that are computed to know how long a source takes that cannot foretell it.
 const MEASURED: usize = 6;
 
 /// Arguments of `veridiff score`.
@@ -64,9 +65,12 @@ pub struct Args {
     /// uncertainty, grounding, form and facts, and what encoders and classifiers that are named give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,
-    /// Compute a few rows, say how long all would take, and write nothing
+    /// Say how long all rows would take and in how much memory, by their tokens and two seconds of measuring, and write nothing
     #[arg(long, conflicts_with_all = ["resume", "overwrite"])]
     estimate: bool,
+    /// What this machine costs an hour, in any currency: the estimate says what all rows would cost
+    #[arg(long, value_name = "AMOUNT", value_parser = price, requires = "estimate")]
+    price: Option<f64>,
     #[command(flatten)]
     begin: BeginArgs,
     /// Print a summary of the run, or the estimate, as JSON
@@ -125,7 +129,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let bar = args.bar(&choice.features);
     let run = ScoreRun::new(samples, sources, settings, args.choice.shard);
     if args.estimate {
-        let estimate = progress::waiting("measuring a few rows", || run.estimate(MEASURED))?;
+        let estimate = progress::waiting("measuring for some seconds", || run.estimate(MEASURED))?;
         return args.tell_estimate(&estimate).map(|()| Exit::Done);
     }
     let summary = match &args.output {
@@ -181,30 +185,41 @@ impl Args {
         });
     }
 
-    /// Says how long a run would take.
+    /// Says what a run would take.
     fn tell_estimate(&self, estimate: &Estimate) -> anyhow::Result<()> {
-        let Estimate { n_rows, n_measured, sources } = estimate;
-        let each = |seconds: f64| seconds / *n_rows as f64;
+        let money = self.price.map(|price| price * estimate.seconds() / 3600.0);
         if self.json {
-            let of = |source: &SourceEstimate| serde_json::json!({ "source": source.name, "seconds": source.seconds, "seconds_per_row": each(source.seconds) });
-            let all = serde_json::json!({
-                "rows": n_rows,
-                "measured": n_measured,
-                "seconds": estimate.seconds(),
-                "seconds_per_row": each(estimate.seconds()),
-                "sources": sources.iter().map(of).collect::<Vec<_>>(),
-            });
-            return print(&format!("{all}\n"));
+            return print(&format!("{}\n", estimate_json(estimate, self.price.zip(money))));
         }
+        let Estimate { n_rows, sources } = estimate;
         let width = sources.iter().map(|source| source.name.len()).max().unwrap_or_default();
         let mut page = String::new();
-        for SourceEstimate { name, seconds } in sources {
+        for SourceEstimate { name, seconds, basis, memory } in sources {
             let length = about(Duration::from_secs_f64(*seconds));
-            page += &format!("{name:width$}  {:>8.3} s a row  {length}\n", each(*seconds));
+            let basis = match basis {
+                Basis::Rows(1) => "by one row that was computed".to_owned(),
+                Basis::Rows(n) => format!("by {n} rows that were computed"),
+                Basis::Work(Time { n_tokens, operations, n_workers, .. }) => format!(
+                    "by {n_tokens:.0} tokens, {:.3} TFLOP at {:.0} GFLOP/s, {}",
+                    operations / 1e12,
+                    operations / seconds / 1e9,
+                    if *n_workers == 1 {
+                        "one row at a time".to_owned()
+                    } else {
+                        format!("{n_workers} rows at a time")
+                    },
+                ),
+            };
+            page += &format!("{name:width$}  {:>8.3} s a row  {length}, {basis}\n", seconds / *n_rows as f64);
+            page += &memory.as_ref().map_or(String::new(), |memory| format!("{:width$}  {}\n", "", memory.text));
         }
         page += &format!(
-            "{n_rows} rows take {}, by {n_measured} that were computed; loading models comes on top\n",
-            about(Duration::from_secs_f64(estimate.seconds()))
+            "{n_rows} rows take {}, {:.3} hours{}; loading models comes on top\n",
+            about(Duration::from_secs_f64(estimate.seconds())),
+            estimate.seconds() / 3600.0,
+            self.price
+                .zip(money)
+                .map_or(String::new(), |(price, money)| format!(", and cost {} at {price} an hour", amount(money))),
         );
         print(&page)
     }
@@ -236,5 +251,75 @@ impl Args {
             n_unreadable
         ));
         Ok(())
+    }
+}
+
+/// A price an hour with how to mend it, which clap prints.
+fn price(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(price) if price.is_finite() && price >= 0.0 => Ok(price),
+        _ => {
+            Err("a price an hour is a number from 0 on, such as 1.20; the currency is yours and is left out".to_owned())
+        }
+    }
+}
+
+/// An amount of money: hundredths, or the first two digits of less.
+fn amount(money: f64) -> String {
+    let digits = if money >= 0.1 || money == 0.0 { 2 } else { (1.0 - money.log10().floor()) as usize };
+    format!("{money:.digits$}")
+}
+
+/// An estimate, and a price an hour with the money that comes of it.
+fn estimate_json(estimate: &Estimate, price: Option<(f64, f64)>) -> Value {
+    let each = |seconds: f64| seconds / estimate.n_rows.max(1) as f64;
+    let of = |source: &SourceEstimate| {
+        let mut row = json!({
+            "source": source.name,
+            "seconds": source.seconds,
+            "seconds_per_row": each(source.seconds),
+            "memory_bytes": source.memory.as_ref().and_then(|memory| memory.bytes),
+        });
+        match source.basis {
+            Basis::Rows(n) => row["measured"] = n.into(),
+            Basis::Work(Time { n_tokens, operations, n_workers, taken, .. }) => {
+                row["work"] = json!({
+                    "tokens": n_tokens, "operations": operations, "side_by_side": n_workers, "taken_seconds": taken,
+                });
+            }
+        }
+        row
+    };
+    let mut all = json!({
+        "rows": estimate.n_rows,
+        "seconds": estimate.seconds(),
+        "seconds_per_row": each(estimate.seconds()),
+        "hours": estimate.seconds() / 3600.0,
+        "memory_bytes": estimate.memory(),
+        "sources": estimate.sources.iter().map(of).collect::<Vec<_>>(),
+    });
+    if let Some((price, money)) = price {
+        all["price_per_hour"] = price.into();
+        all["cost"] = money.into();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_said_in_hundredths_or_in_two_digits() {
+        let said = [0.0, 12.3456, 0.1, 0.0789, 0.000_123].map(amount);
+        assert_eq!(said, ["0.00", "12.35", "0.10", "0.079", "0.00012"]);
+    }
+
+    #[test]
+    fn a_price_is_a_number_from_nothing_on() {
+        assert_eq!((price("1.20"), price("0")), (Ok(1.2), Ok(0.0)));
+        for text in ["", "-1", "nan", "inf", "1.20 EUR", "1,20"] {
+            assert!(price(text).unwrap_err().contains("1.20"), "{text}");
+        }
     }
 }

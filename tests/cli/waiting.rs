@@ -11,24 +11,50 @@ use serde_json::Value;
 use super::{DEMO, Desk, fixture};
 
 #[test]
-fn an_estimate_computes_a_few_rows_and_writes_nothing() {
+fn an_estimate_says_time_memory_and_money_and_writes_nothing() {
     let desk = Desk::new();
     desk.write("in.jsonl", DEMO);
-    let run = desk.score("--input in.jsonl --output t.csv --estimate");
+    let run = desk.score("--input in.jsonl --output t.csv --estimate --price 1.20");
     run.ends(0, &[]);
-    for says in ["llama_tied", "s a row", "48 rows take", "by 6 that were computed"] {
+    for says in ["llama_tied", "s a row", "TFLOP at", "48 rows take", "at 1.2 an hour", "rows that were computed"] {
         assert!(run.stdout.contains(says), "{says}: {}", run.stdout);
     }
+    assert!(run.stdout.contains("memory"), "{}", run.stdout);
     assert!(!desk.path("t.csv").exists() && !desk.path("t.csv.journal.jsonl").exists());
     let model = fixture("llama_tied");
-    let json = desk.run(&["score", "--model", &model, "--input", "in.jsonl", "--estimate", "--json"]);
-    let json: Value = serde_json::from_str(&json.ends(0, &[]).stdout).unwrap();
-    assert_eq!((&json["rows"], &json["measured"]), (&48.into(), &6.into()));
-    let names: Vec<&str> = json["sources"].as_array().unwrap().iter().map(|s| s["source"].as_str().unwrap()).collect();
+    let estimate = |more: &[&str]| -> Value {
+        let run =
+            desk.run(&[&["score", "--model", &model, "--input", "in.jsonl", "--estimate", "--json"], more].concat());
+        serde_json::from_str(&run.ends(0, &[]).stdout).unwrap()
+    };
+    let json = estimate(&["--price", "7200"]);
+    assert_eq!(json["rows"], 48);
+    let sources = json["sources"].as_array().unwrap();
+    let names: Vec<&str> = sources.iter().map(|s| s["source"].as_str().unwrap()).collect();
     assert_eq!(names, ["grounding", "llama_tied"]);
     let seconds = |of: &Value| of["seconds"].as_f64().unwrap();
-    let sum: f64 = json["sources"].as_array().unwrap().iter().map(seconds).sum();
+    let sum: f64 = sources.iter().map(seconds).sum();
     assert!(sum > 0.0 && (seconds(&json) - sum).abs() < 1e-9, "{json}");
+    assert!((json["cost"].as_f64().unwrap() - 2.0 * sum).abs() < 1e-9 * sum, "{json}");
+    assert!(sources[0]["measured"].as_u64().unwrap() >= 6 && sources[0]["work"].is_null());
+    let work = |json: &Value, key: &str| json["sources"][1]["work"][key].as_f64().unwrap();
+    assert!(work(&json, "tokens") > 48.0 && json["memory_bytes"].as_u64().unwrap() > 96 << 20, "{json}");
+    assert!(json["sources"][1]["measured"].is_null());
+    // gradients are work too, and what no work is known of is measured
+    let gradients = estimate(&["--features", "attribution,uncertainty,grounding"]);
+    assert!(work(&gradients, "operations") > 10.0 * work(&json, "operations"), "{gradients}");
+    assert!(gradients["cost"].is_null());
+    let edits = estimate(&["--features", "edits", "--limit", "8"]);
+    assert!(edits["sources"][0]["measured"].as_u64().unwrap() >= 6, "{edits}");
+}
+
+#[test]
+fn a_price_is_a_number_and_belongs_to_an_estimate() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", DEMO);
+    desk.run(&["score", "--input", "in.jsonl", "--estimate", "--price", "dear"])
+        .ends(2, &["a price an hour is a number"]);
+    desk.run(&["score", "--input", "in.jsonl", "--price", "1"]).ends(2, &["--estimate"]);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 mod adapted;
 mod edits;
 mod inside;
+mod lengths;
 mod likelihood;
 mod unseen;
 
 pub use adapted::Answer;
 pub use edits::ScoredEdit;
+pub(crate) use lengths::Readings;
 pub use unseen::Unseen;
 
 use adapted::Adapted;

@@ -1,7 +1,11 @@
-//! How much memory a sample takes, and what follows from a bound on it: how many targets go through the blocks together.
+//! How much memory a sample takes, and what follows from a bound on it: how many targets go through the blocks together. What a
+//! reading costs on paper is in [`work`], how fast this machine does it in [`rates`].
 //!
 //! The plan is arithmetic over the model's numbers and the sample's lengths. It never asks the machine how much is free,
 //! so the same settings give the same plan, and the same bytes, everywhere.
+
+pub mod rates;
+pub mod work;
 
 use std::fmt;
 
@@ -96,6 +100,8 @@ struct Numbers {
     is_decoder_only: bool,
     n_block_parameters: usize,
     n_largest_block: usize,
+    /// Keys that a query sees at most; all up to its own where absent.
+    window: Option<usize>,
 }
 
 impl From<&Config> for Numbers {
@@ -113,6 +119,7 @@ impl From<&Config> for Numbers {
             is_decoder_only: true,
             n_block_parameters: c.n_block_parameters(),
             n_largest_block: c.n_block_parameters() / c.num_hidden_layers.max(1),
+            window: c.sliding_window,
         }
     }
 }
@@ -134,6 +141,7 @@ impl From<&ModelConfig> for Numbers {
                 is_decoder_only: false,
                 n_block_parameters: config.n_block_parameters(),
                 n_largest_block: c.n_block_parameters().1,
+                window: None,
             },
         }
     }
@@ -593,7 +601,7 @@ mod tests {
     use super::*;
     use crate::architectures::config::{Architecture, Rope, RopeScaling};
 
-    fn config(sizes: [usize; 7], tied: bool) -> Config {
+    pub(super) fn config(sizes: [usize; 7], tied: bool) -> Config {
         let [hidden_size, intermediate_size, num_hidden_layers, n_heads, n_kv_heads, head_dim, vocab_size] = sizes;
         Config {
             architecture: Architecture::Llama,

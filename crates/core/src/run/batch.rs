@@ -12,7 +12,6 @@ use std::{
         mpsc,
     },
     thread,
-    time::Instant,
 };
 
 use crate::{
@@ -80,46 +79,8 @@ impl Batch {
         }
     }
 
-    /// How many of `samples` run at the same time.
-    pub fn n_side_by_side(&self, samples: &[&Sample]) -> usize {
-        self.units(samples).1
-    }
-
-    /// Seconds that a sample takes by itself, and behind one with the same prompt, if `n_workers` run side by side: counted for the
-    /// throughput of all of them, with caches warm. As many run side by side here, since what shares a core or its memory is slower.
-    pub fn seconds(&self, sample: &Sample, n_workers: usize) -> (f64, f64) {
-        let measure = || {
-            let timed = |workspace: &mut Workspace| {
-                let start = Instant::now();
-                drop(self.scorer.columns(sample, &self.settings, workspace));
-                start.elapsed().as_secs_f64() / n_workers as f64
-            };
-            timed(&mut self.workspace(n_workers));
-            let mut workspace = self.workspace(n_workers);
-            (timed(&mut workspace), timed(&mut workspace))
-        };
-        let in_one_thread = || match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-            Ok(pool) if n_workers > 1 => pool.install(measure),
-            _ => measure(),
-        };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..n_workers).map(|_| scope.spawn(in_one_thread)).collect();
-            let own = in_one_thread();
-            // a worker that panics does so in the run too, where it is told
-            others
-                .into_iter()
-                .filter_map(|other| other.join().ok())
-                .fold(own, |(whole, text), (w, t)| (whole.max(w), text.max(t)))
-        })
-    }
-
-    /// Bytes of the prompts that the model reads for all samples, about: one that several share counts once.
-    pub(super) fn prompt_bytes(&self, samples: &[&Sample]) -> usize {
-        self.units(samples).0.iter().filter_map(|unit| unit.first()).map(|&first| prompt_bytes(samples[first])).sum()
-    }
-
     /// What a worker takes at once, and the number of workers.
-    fn units(&self, samples: &[&Sample]) -> (Vec<Vec<usize>>, usize) {
+    pub(super) fn units(&self, samples: &[&Sample]) -> (Vec<Vec<usize>>, usize) {
         let n_threads = rayon::current_num_threads();
         let (most_together, fewest) = if self.settings.features.needs_attribution() {
             (MOST_TOGETHER_ATTRIBUTED, FEWEST_UNITS_ATTRIBUTED * n_threads)

@@ -10,13 +10,15 @@
 //! | `batch.rs` | many samples of one scorer: which run together, which share a prompt |
 //! | `parts.rs` | the rows of a table, part by part, and the lines of its journal |
 //! | `score.rs` | the run that fills a table or streams rows |
-//! | `estimate.rs` | how long a run will take, by a few of its rows |
+//! | `forecast.rs` | what a scorer will take, by what its readings cost and a moment's measurement |
+//! | `estimate.rs` | what a run will take: forecasts, and a few rows of sources that have none |
 //!
 //! A run tells what it does by [`score::Progress`] and by what it returns.
 
 pub mod batch;
 pub mod choice;
 pub mod estimate;
+pub mod forecast;
 pub mod models;
 pub mod parts;
 pub mod references;

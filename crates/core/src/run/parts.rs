@@ -22,6 +22,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
+    forecast::Forecast,
     score::{Phase, Progress},
     source::{ColumnSource, failed},
 };
@@ -35,6 +36,9 @@ use veridiff_text::sample::Sample;
 
 /// In the journal only: what the finished columns were computed from. A resumed run takes them over if it is the same.
 const CONTENT_KEY: &str = "content_sha256";
+
+/// Operations from which on it is worth two seconds to know what a run takes: some minutes of a few cores.
+const WORTH_A_FORECAST: f64 = 1e14;
 
 /// A source's part of the columns of a row; none if the part is missing or failed.
 fn part_of(source: &dyn ColumnSource, columns: &Row) -> Option<Row> {
@@ -138,11 +142,13 @@ impl Parts {
             }
             source.load(settings)?;
             let cost = costs.iter().sum();
-            if let Some(forecast) = source.forecast(&lacking, settings, cost) {
-                progress.note(&forecast);
-            }
-            if let Some(seconds) = source.seconds(&lacking, settings) {
-                progress.forecast(&name, lacking.len(), seconds);
+            if let Some(Forecast { time, memory }) = source.forecast(&lacking, settings, WORTH_A_FORECAST) {
+                if let Some(memory) = memory {
+                    progress.note(&format!("{name}: {}", memory.text));
+                }
+                if let Some(time) = time {
+                    progress.forecast(&name, lacking.len(), time.seconds);
+                }
             }
             progress.phase(Phase::Computing { source: &name, n: lacking.len(), cost });
             let (mut n_done, start) = (0, Instant::now());

@@ -164,26 +164,9 @@ impl ScoreRun {
         &self.provenance
     }
 
-    /// How many rows there are.
-    pub(super) fn len(&self) -> usize {
-        self.samples.len()
-    }
-
-    /// What all rows cost each source, by its name.
-    pub(super) fn costs(&self) -> Vec<(String, u64)> {
-        let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
-        let cost = |source: &dyn ColumnSource| source.cost_of_all(&samples, &self.settings);
-        self.sources.iter().map(|source| (source.name().to_owned(), cost(&**source))).collect()
-    }
-
-    /// Leaves `n` of the samples, as far apart as can be in the order of what they cost all sources together.
-    pub(super) fn keep_some_of_every_cost(&mut self, n: usize) {
-        let cost = |sample: &Sample| self.sources.iter().map(|source| source.cost(sample, &self.settings)).sum();
-        self.samples.sort_by_key(|(_, sample)| -> u64 { cost(sample) });
-        let n_all = self.samples.len();
-        let places: HashSet<usize> = (0..n).map(|i| (2 * i + 1) * n_all / (2 * n)).collect();
-        let mut place = 0..;
-        self.samples.retain(|_| place.next().is_some_and(|place| places.contains(&place)));
+    /// The samples with their places in the input, what computes their rows, and how.
+    pub(super) fn into_parts(self) -> (Vec<(usize, Sample)>, Vec<Box<dyn ColumnSource>>, Settings) {
+        (self.samples, self.sources, self.settings)
     }
 
     /// Computes what the lines `journal` of an earlier run do not hold. `done` gets every new part, with all parts that are known.
@@ -335,7 +318,11 @@ pub fn journal_path(output: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::source::{Done, one_by_one};
+    use crate::run::{
+        estimate::Basis,
+        forecast::{Forecast, Memory, Time},
+        source::{Done, one_by_one},
+    };
     use std::sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -399,8 +386,10 @@ mod tests {
             self.0.provenance()
         }
 
-        fn seconds(&self, samples: &[&Sample], _settings: &Settings) -> Option<f64> {
-            Some(200.0 * samples.len() as f64)
+        fn forecast(&self, samples: &[&Sample], _settings: &Settings, _operations: f64) -> Option<Forecast> {
+            let seconds = 200.0 * samples.len() as f64;
+            let time = Time { seconds, n_tokens: 9.0, operations: 1e9, n_workers: 1, taken: 0.0 };
+            Some(Forecast { time: Some(time), memory: Some(Memory { bytes: Some(7), text: "memory 7".into() }) })
         }
 
         fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
@@ -448,21 +437,21 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_goes_by_rows_of_every_cost() {
+    fn an_estimate_takes_forecasts_and_computes_rows_where_there_is_none() {
         let samples = (1..=9).map(|n| (n, Sample::new(&n.to_string(), "+x", &"a".repeat(100 * n)))).collect();
         let counts = [Arc::default(), Arc::default()];
-        let source = |i: usize| -> Box<dyn ColumnSource> {
-            Box::new(Lengths { name: ["heavy", "light"][i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) })
-        };
-        let mut run = ScoreRun::new(samples, vec![source(0), source(1)], Settings::default(), None);
-        assert_eq!(run.costs()[0].1, (1..=9).map(|n| 2 + 300 + 100 * n).sum::<u64>());
-        run.keep_some_of_every_cost(3);
-        assert_eq!(run.samples.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [2, 5, 8]);
-        let estimate = run.estimate(2).unwrap();
-        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [2, 2]);
-        assert_eq!((estimate.n_rows, estimate.n_measured), (3, 2));
-        assert_eq!(estimate.sources.iter().map(|source| &*source.name).collect::<Vec<_>>(), ["light", "heavy"]);
-        assert!(estimate.seconds() > 0.0);
+        let lengths =
+            |i: usize| Lengths { name: ["heavy", "light"][i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) };
+        let sources: Vec<Box<dyn ColumnSource>> = vec![Box::new(Slow(lengths(0))), Box::new(lengths(1))];
+        let estimate = ScoreRun::new(samples, sources, Settings::default(), None).estimate(2).unwrap();
+        let [heavy, light] = counts.map(|count| count.load(Ordering::Relaxed));
+        // of the quick one all nine are computed, behind the two that show that it is quick
+        assert_eq!((heavy, light), (0, 11));
+        let names: Vec<&str> = estimate.sources.iter().map(|source| &*source.name).collect();
+        assert_eq!((estimate.n_rows, names), (9, vec!["heavy", "light"]));
+        assert_eq!((estimate.sources[0].seconds, estimate.memory()), (1800.0, Some(7)));
+        assert_eq!(estimate.sources[1].basis, Basis::Rows(9));
+        assert!(estimate.sources[1].seconds > 0.0 && estimate.seconds() > 1800.0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow};
 
+use super::forecast::Forecast;
 use crate::{Result, settings::Settings};
 use veridiff_table::Row;
 use veridiff_text::sample::Sample;
@@ -52,14 +53,9 @@ pub trait ColumnSource: Send {
         Ok(())
     }
 
-    /// Once it is loaded: what a person should know before a long run over `samples`, which together cost `cost`.
-    fn forecast(&self, _samples: &[&Sample], _settings: &Settings, _cost: u64) -> Option<String> {
-        None
-    }
-
-    /// Once it is loaded: how many seconds a long run over `samples` will take, by a short piece of its work; none where that is not
-    /// known or the run is short.
-    fn seconds(&self, _samples: &[&Sample], _settings: &Settings) -> Option<f64> {
+    /// Once it is loaded: what it will take for `samples`, without computing one of them. None where that is not known, or where it
+    /// has fewer than `operations` to do, so that it is not worth the seconds that knowing it takes.
+    fn forecast(&self, _samples: &[&Sample], _settings: &Settings, _operations: f64) -> Option<Forecast> {
         None
     }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     batch::{Batch, cost_behind_shared_prompts},
+    forecast::Forecast,
     source::{ColumnSource, Done, one_by_one, prompt_bytes},
 };
 use crate::{
@@ -24,18 +25,8 @@ use crate::{
     scorer::{Prepared, Scorer, describe},
     settings::Settings,
 };
-use veridiff_engine::plan::{Footprint, Lengths, Limits, size};
 use veridiff_table::Row;
-use veridiff_text::{diff::Diff, sample::Sample};
-
-/// Operations from which on a run is long: some minutes of a few cores.
-const LONG_RUN: f64 = 1e14;
-
-/// Operations from which on it is worth a second or two to know how long a run takes.
-const WORTH_AN_ESTIMATE: f64 = 2e13;
-
-/// Bytes of a text that are attributed to know how fast a model is.
-const PIECE: usize = 80;
+use veridiff_text::sample::Sample;
 
 /// Bytes of code or prose that make a token, about.
 const BYTES_PER_TOKEN: f64 = 3.3;
@@ -128,36 +119,11 @@ impl ColumnSource for ScorerSource {
         Ok(())
     }
 
-    fn forecast(&self, samples: &[&Sample], settings: &Settings, cost: u64) -> Option<String> {
-        match &self.state {
-            State::Loaded(scorer) => memory_of_longest(scorer, samples, settings, cost),
-            State::Prepared(_) | State::Lost => None,
-        }
-    }
-
-    fn seconds(&self, samples: &[&Sample], settings: &Settings) -> Option<f64> {
+    fn forecast(&self, samples: &[&Sample], settings: &Settings, least: f64) -> Option<Forecast> {
         let State::Loaded(scorer) = &self.state else { return None };
         let cost = samples.iter().map(|sample| self.cost(sample, settings)).sum();
-        if operations(scorer, settings, cost) < WORTH_AN_ESTIMATE {
-            return None;
-        }
-        // one of a middling cost
-        let mut by_cost: Vec<&Sample> = samples.to_vec();
-        by_cost.sort_by_key(|sample| self.cost(sample, settings));
-        let middle = by_cost[by_cost.len() / 2];
-        let batch = Batch { scorer: scorer.clone(), settings: settings.clone() };
-        let n_workers = batch.n_side_by_side(samples);
-        if settings.features.needs_attribution() {
-            // each token of the text has a cost of its own, so that the beginning of it is enough
-            let end = (1..=PIECE.min(middle.text.len())).rev().find(|&at| middle.text.is_char_boundary(at))?;
-            let piece = Sample { text: middle.text[..end].to_owned(), ..middle.clone() };
-            let (seconds, _) = batch.seconds(&piece, n_workers);
-            return Some(seconds * cost as f64 / self.cost(&piece, settings).max(1) as f64);
-        }
-        let (whole, of_text) = batch.seconds(middle, n_workers);
-        let prompts = (whole - of_text).max(0.0) * batch.prompt_bytes(samples) as f64 / prompt_bytes(middle) as f64;
-        let n_text: usize = samples.iter().map(|sample| sample.text.len()).sum();
-        Some(prompts + of_text * n_text as f64 / middle.text.len().max(1) as f64)
+        let batch = || Batch { scorer: scorer.clone(), settings: settings.clone() };
+        (operations(scorer, settings, cost) >= least).then(|| batch().forecast(samples))
     }
 
     fn columns(&mut self, samples: &[&Sample], settings: &Settings, done: &mut Done<'_>) -> Result<()> {
@@ -171,35 +137,6 @@ impl ColumnSource for ScorerSource {
 fn operations(scorer: &Scorer, settings: &Settings, cost: u64) -> f64 {
     let power = if settings.features.needs_attribution() { 2 } else { 1 };
     2.0 * scorer.model.config().n_block_parameters() as f64 * cost as f64 / BYTES_PER_TOKEN.powi(power)
-}
-
-/// What memory the longest sample will take, if the run is a long one. Errors are the rows' business.
-fn memory_of_longest(scorer: &Arc<Scorer>, samples: &[&Sample], settings: &Settings, cost: u64) -> Option<String> {
-    let gradients = settings.features.needs_attribution();
-    if operations(scorer, settings, cost) < LONG_RUN {
-        return None;
-    }
-    let sample = samples.iter().max_by_key(|sample| sample.diff.len() + sample.text.len())?;
-    let diff = Diff::parse(&sample.diff).ok()?;
-    let encoding = scorer.encode(&diff, &sample.text, sample.task, settings).ok()?;
-    let lengths = Lengths { n_prompt: encoding.n_prompt, n_response: encoding.n_response() };
-    let n = Batch { scorer: scorer.clone(), settings: settings.clone() }.n_side_by_side(samples);
-    let threads = (rayon::current_num_threads() / n).max(1);
-    let limits = Limits { max_bytes: settings.max_memory, sharers: n, threads };
-    let footprint = Footprint::of(&scorer.model);
-    // one that needs more than its share has all the memory to itself
-    let plan = footprint.plan(lengths, gradients, limits).map(|plan| (n, plan)).or_else(|_| {
-        let limits = Limits { max_bytes: settings.max_memory, ..Limits::default() };
-        footprint.plan(lengths, gradients, limits).map(|plan| (1, plan))
-    });
-    Some(match plan {
-        Ok((1, plan)) => format!("{}: memory for the longest sample, {lengths}: {plan}", scorer.name),
-        Ok((n, plan)) => {
-            let bytes = size(plan.bytes_of(n));
-            format!("{}: memory {bytes} if {n} samples as long as {lengths} run at once", scorer.name)
-        }
-        Err(error) => format!("{}: the longest sample cannot be scored: {error}", scorer.name),
-    })
 }
 
 impl ColumnSource for Similarity {

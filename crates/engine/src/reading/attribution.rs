@@ -76,7 +76,7 @@ impl Matrix {
 
 impl AttributedFn {
     /// What is differentiated.
-    pub(super) fn seed(self) -> Seed {
+    pub(crate) fn seed(self) -> Seed {
         match self {
             AttributedFn::Logit => Seed::Logit,
             AttributedFn::Probability | AttributedFn::LogProb => Seed::LogProb,

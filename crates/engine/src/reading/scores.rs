@@ -209,7 +209,7 @@ pub fn step_scores_and_seeds(
 }
 
 /// Scores the tokens; with `seed` also its gradients, a tensor for every few rows, and with `ranks` how the tokens stand.
-pub(super) fn score(
+pub(crate) fn score(
     head: &Head,
     hidden: &Tensor,
     targets: &[u32],
