@@ -1,6 +1,9 @@
 //! What a run will take: what its sources foretell, and a few rows of those that cannot.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
 
 use super::{
     forecast::{Forecast, Memory, Time},
@@ -88,12 +91,14 @@ impl ScoreRun {
 fn by_rows(samples: &[&Sample], source: &mut dyn ColumnSource, settings: &Settings, n: usize) -> Result<(f64, Basis)> {
     let all = source.cost_of_all(samples, settings);
     let mut n = n.clamp(1, MOST).min(samples.len());
+    // the first row may make ready what all of them use, such as the patterns of rules
+    source.columns(&samples[..n.min(1)], settings, &mut |_, _| ControlFlow::Continue(()))?;
     loop {
         let some = some_of_every_cost(samples, n, |sample| source.cost(sample, settings));
         // rows that are far apart share no prompt, and those of the whole run may
         let cost = source.cost_of_all(&some, settings);
         let start = Instant::now();
-        source.columns(&some, settings, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+        source.columns(&some, settings, &mut |_, _| ControlFlow::Continue(()))?;
         let taken = start.elapsed();
         let more = (n as f64 * ENOUGH.as_secs_f64() / taken.as_secs_f64().max(1e-9)) as usize;
         let more = more.min(MOST).min(samples.len());

@@ -67,14 +67,34 @@ pub struct Memory {
     pub text: String,
 }
 
-/// What a reading of the samples consists of.
+/// What the readings of the samples that were counted consist of.
 struct Count {
-    bill: Bill,
+    /// Of each unit: its work, and the seconds of one thread that its diffs and tokens took.
+    units: Vec<(Bill, f64)>,
     n_tokens: f64,
-    /// Seconds of one thread that diffs and tokens took.
-    text_seconds: f64,
-    /// Lengths of the samples that were counted.
     lengths: Vec<Lengths>,
+    /// How much more all samples are.
+    times: f64,
+}
+
+impl Count {
+    /// Operations of products for all samples.
+    fn operations(&self) -> f64 {
+        self.units.iter().map(|(bill, _)| bill.operations()).sum::<f64>() * self.times
+    }
+
+    /// Seconds until the last of so many workers has nothing left: each takes the next unit when it has done one.
+    fn seconds(&self, calibration: &Calibration, n_workers: usize) -> f64 {
+        let mut busy = vec![0.0_f64; n_workers.max(1)];
+        for (bill, text) in &self.units {
+            let next = busy.iter_mut().min_by(|a, b| a.total_cmp(b));
+            next.into_iter().for_each(|next| *next += calibration.seconds_of(bill) + text);
+        }
+        let (most, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
+        // the end is there once, however many samples each of those that were counted stands for
+        let mean = sum / busy.len() as f64;
+        mean * self.times + (most - mean)
+    }
 }
 
 impl Batch {
@@ -85,9 +105,9 @@ impl Batch {
         let limits = self.limits_of(n_workers);
         let count = self.count(samples, &units, limits);
         let time = self.calibration(&count.lengths, limits).map(|calibration| Time {
-            seconds: (calibration.seconds_of(&count.bill) + count.text_seconds) / n_workers as f64,
-            n_tokens: count.n_tokens,
-            operations: count.bill.operations(),
+            seconds: count.seconds(&calibration, n_workers),
+            n_tokens: count.n_tokens * count.times,
+            operations: count.operations(),
             n_workers,
             taken: start.elapsed().as_secs_f64(),
         });
@@ -122,10 +142,10 @@ impl Batch {
         };
         let share = cost(&counted) / cost(&units.iter().collect::<Vec<_>>());
         let times = if share > 0.0 { 1.0 / share } else { 1.0 };
-        let mut count = Count { bill: Bill::default(), n_tokens: 0.0, text_seconds: 0.0, lengths: Vec::new() };
+        let mut count = Count { units: Vec::new(), n_tokens: 0.0, lengths: Vec::new(), times };
         let mut last: Option<&Readings> = None;
-        for (readings, seconds) in &parts {
-            count.text_seconds += seconds * times;
+        for (readings, text_seconds) in &parts {
+            let mut bill = Bill::default();
             // side by side, the unit before was another worker's
             last = last.filter(|_| limits.sharers == 1 && step == 1);
             for one in readings {
@@ -134,13 +154,12 @@ impl Batch {
                 let new: Vec<usize> = new.collect();
                 count.n_tokens +=
                     new.iter().sum::<usize>() as f64 + one.lengths.n_response as f64 * (1 + one.sides.len()) as f64;
-                count.bill += self.bill(one, &new, limits);
+                bill += self.bill(one, &new, limits);
                 count.lengths.push(one.lengths);
                 last = Some(one);
             }
+            count.units.push((bill, *text_seconds));
         }
-        count.bill = count.bill * times;
-        count.n_tokens *= times;
         count
     }
 
