@@ -74,10 +74,10 @@ impl Filter {
     /// Whether a comment is shown.
     pub fn has(&self, said: &Said) -> bool {
         let is = |wanted: &str, value: &str| wanted.is_empty() || wanted == value;
-        let label = match (self.label.as_str(), said.label) {
-            ("", _) | ("yes", Some(_)) | ("no", None) | ("true", Some((0, _))) | ("false", Some((1, _))) => true,
-            _ => false,
-        };
+        let label = matches!(
+            (self.label.as_str(), said.label),
+            ("", _) | ("yes", Some(_)) | ("no", None) | ("true", Some((0, _))) | ("false", Some((1, _)))
+        );
         let beside = match (self.beside.as_str(), said.beside()) {
             ("", _) => true,
             ("no", Some(beside)) => beside != Beside::Agrees,

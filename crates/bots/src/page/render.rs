@@ -134,5 +134,7 @@ pub(super) fn login(next: &str, is_wrong: bool) -> Shown {
 
 /// A page that says why something is refused.
 pub(super) fn refused(refusal: &Refusal) -> Shown {
-    told("That was refused", std::iter::once(one_line(refusal)).chain(refusal.hint()).collect(), None)
+    // what programs can ask for helps no person
+    let hint = refusal.hint().filter(|_| !matches!(refusal, Refusal::NotFound));
+    told("That was refused", std::iter::once(one_line(refusal)).chain(hint).collect(), None)
 }

@@ -123,8 +123,7 @@ mod tests {
         for _ in 0..2 {
             let store = Store::open(&path).unwrap();
             let came = store.came().unwrap();
-            let told: Vec<_> = came.iter().map(|one| (one.comment.as_str(), one.p, one.unlike)).collect();
-            let mut told = told;
+            let mut told: Vec<_> = came.iter().map(|one| (one.comment.as_str(), one.p, one.unlike)).collect();
             told.sort_by_key(|one| one.0);
             assert_eq!(
                 told,
