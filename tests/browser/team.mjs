@@ -348,7 +348,7 @@ try {
     const { context, page } = await open();
     const before = (await labelsOf(service.at)).length;
     await page.goto(`${hostAt}/evil?to=${encodeURIComponent(service.at)}`);
-    const [answer] = await Promise.all([page.waitForResponse((response) => response.url().endsWith("/label")), page.evaluate(() => document.getElementById("form").submit())]);
+    const [answer] = await Promise.all([page.waitForNavigation(), page.evaluate(() => document.getElementById("form").submit())]);
     assert.equal(answer.status(), 403);
     assert.equal((await labelsOf(service.at)).length, before);
     await context.close();
@@ -381,7 +381,7 @@ try {
     await page.waitForSelector("[data-row]");
     // and a form of another site still says nothing
     await page.goto(`${hostAt}/evil?to=${encodeURIComponent(service.at)}`);
-    const [answer] = await Promise.all([page.waitForResponse((response) => response.url().endsWith("/label")), page.evaluate(() => document.getElementById("form").submit())]);
+    const [answer] = await Promise.all([page.waitForNavigation(), page.evaluate(() => document.getElementById("form").submit())]);
     assert.equal(answer.status(), 401);
     // a label has the name of the token
     await page.goto(`${service.at}/?label=no`);
