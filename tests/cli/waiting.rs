@@ -14,7 +14,7 @@ use super::{DEMO, Desk, fixture};
 fn an_estimate_says_time_memory_and_money_and_writes_nothing() {
     let desk = Desk::new();
     desk.write("in.jsonl", DEMO);
-    let run = desk.score("--input in.jsonl --output t.csv --estimate --price 1.20");
+    let run = desk.score("--input in.jsonl --features grounding,uncertainty --output t.csv --estimate --price 1.20");
     run.ends(0, &[]);
     for says in ["llama_tied", "s a row", "TFLOP at", "48 rows take", "at 1.2 an hour", "rows that were computed"] {
         assert!(run.stdout.contains(says), "{says}: {}", run.stdout);

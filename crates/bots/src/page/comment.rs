@@ -1,6 +1,5 @@
 //! One comment with its change and what was found, drawn by the code of `check --html`, and what people say of it.
 
-use anstream::adapter::strip_str;
 use serde::Serialize;
 use veridiff_core::{finding::Finding, verdict::Verdict};
 use veridiff_report::findings;
@@ -132,7 +131,15 @@ fn drawn(told: &Told) -> (Sample, Option<Finding>) {
 
 fn plain(judged: &Judged, finding: Option<&Finding>) -> String {
     let said = finding.map_or_else(String::new, |finding| findings::page(finding, false));
-    format!("{}\n\n{}\n{}", judged.text, strip_str(&said), judged.diff)
+    format!("{}\n\n{}\n{}", judged.text, without_colours(&said), judged.diff)
+}
+
+/// A text for the terminal without its colours. An escape begins nothing else there: those that strangers wrote are shown by name.
+fn without_colours(said: &str) -> String {
+    let mut parts = said.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once('m').map_or("", |(_, text)| text));
+    std::iter::once(first).chain(rest).collect()
 }
 
 fn last_said(said: &Said, who: &str, filter: &Filter) -> Option<Last> {
@@ -193,5 +200,16 @@ impl Bot {
             Some(kept) if kept == what => format!("{what} given"),
             Some(_) => format!("{what} refused"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_and_nothing_else_does() {
+        assert_eq!(without_colours("a\u{1b}[1;31mb\u{1b}[0m, m c"), "ab, m c");
+        assert_eq!(without_colours("no m"), "no m");
     }
 }
