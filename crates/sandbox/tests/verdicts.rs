@@ -42,7 +42,8 @@ fn each_row_of_the_table_comes_out_of_programs_that_run() {
 #[test]
 fn what_differs_from_time_to_time_decides_nothing() {
     let flaky = "def f(n):\n    return n + 1 if hash('a') % 2 == hash('b') % 2 else n\n";
-    let verified = verify(&verifier(Options { repeats: 6, ..Options::default() }), &case(flaky, RIGHT));
+    // of so many repeats all agree once in half a million times
+    let verified = verify(&verifier(Options { repeats: 20, ..Options::default() }), &case(flaky, RIGHT));
     assert_eq!(found(&verified).0, Claim::Abstain, "{verified:#?}");
     assert_eq!(verified.evidence.flaky.len(), 1);
 }
