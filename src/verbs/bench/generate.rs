@@ -24,6 +24,9 @@ use veridiff_suites::{
     lines,
 };
 
+/// The comments of an answer, each with how its lines were found.
+type Written = Vec<(Prediction, Option<Located>)>;
+
 /// Arguments of `veridiff bench aacr generate`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -99,7 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         bar.inc(1);
         reviewed
     };
-    let (answers, written): (Vec<Answer>, Vec<Vec<(Prediction, Option<Located>)>>) =
+    let (answers, written): (Vec<Answer>, Vec<Written>) =
         side_by_side(units.len(), opened.concurrency, one).into_iter().unzip();
     drop(bar);
     if opened.ends_here(args.backend.bounds)? {

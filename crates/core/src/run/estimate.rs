@@ -71,7 +71,7 @@ impl ScoreRun {
     /// A model cannot be loaded, or a source cannot compute.
     pub fn estimate(self, n: usize) -> Result<Estimate> {
         let (samples, mut sources, settings) = self.into_parts();
-        let samples: Vec<&Sample> = samples.iter().map(|(_, sample)| sample).collect();
+        let samples: Vec<&Sample> = samples.iter().collect();
         sources.sort_by_key(|source| source.is_heavy());
         let mut estimates = Vec::with_capacity(sources.len());
         for mut source in sources {

@@ -164,9 +164,10 @@ impl ScoreRun {
         &self.provenance
     }
 
-    /// The samples with their places in the input, what computes their rows, and how.
-    pub(super) fn into_parts(self) -> (Vec<(usize, Sample)>, Vec<Box<dyn ColumnSource>>, Settings) {
-        (self.samples, self.sources, self.settings)
+    /// The samples, what computes their rows, and how.
+    pub(super) fn into_parts(self) -> (Vec<Sample>, Vec<Box<dyn ColumnSource>>, Settings) {
+        let samples = self.samples.into_iter().map(|(_, sample)| sample).collect();
+        (samples, self.sources, self.settings)
     }
 
     /// Computes what the lines `journal` of an earlier run do not hold. `done` gets every new part, with all parts that are known.

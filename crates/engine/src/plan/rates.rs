@@ -368,10 +368,11 @@ mod tests {
         let sleep = |n: &mut usize, millis: u64| {
             *n += 1;
             std::thread::sleep(Duration::from_millis(millis));
+            Ok(())
         };
         let mut points = vec![
-            Point { work: work(1e9, 0.0, 0.0), run: Box::new(|_| Ok(sleep(large, 1))) },
-            Point { work: work(1e3, 0.0, 0.0), run: Box::new(|_| Ok(sleep(small, 2))) },
+            Point { work: work(1e9, 0.0, 0.0), run: Box::new(|_| sleep(large, 1)) },
+            Point { work: work(1e3, 0.0, 0.0), run: Box::new(|_| sleep(small, 2)) },
         ];
         let measured = measure(&mut points, Duration::from_millis(20)).unwrap();
         drop(points);

@@ -99,14 +99,6 @@ impl AddAssign for Bill {
     }
 }
 
-impl Mul<f64> for Bill {
-    type Output = Bill;
-
-    fn mul(self, times: f64) -> Bill {
-        Bill(self.0.map(|work| work * times))
-    }
-}
-
 /// Keys that `rows` rows see behind `behind` others, each at most `window` of them.
 fn pairs(rows: usize, behind: usize, window: Option<usize>) -> f64 {
     let up_to = |n: usize| {

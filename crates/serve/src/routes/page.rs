@@ -171,7 +171,7 @@ async fn form(service: &Service, headers: &HeaderMap, body: Body) -> Result<Fiel
         return Err(Refusal::Foreign);
     }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|kind| kind.trim() == "application/x-www-form-urlencoded") {
+    if kind.split(';').next().is_none_or(|kind| kind.trim() != "application/x-www-form-urlencoded") {
         return Err(Refusal::Shape("a form is sent as `application/x-www-form-urlencoded`".to_owned()));
     }
     let (bytes, _lent) = body::taken(service, headers, body).await?;
