@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     bot::{Bot, Site},
-    store::{Feedback, Judged, Told},
+    store::{Feedback, Judged},
 };
 
 #[derive(Debug, Serialize)]
@@ -67,16 +67,16 @@ pub(super) fn show(bot: &Bot, ask: &Ask<'_>) -> Result<Shown, Refusal> {
     let filter = Filter::read(ask.fields)?;
     let key = field(ask.fields, "id");
     let (platform, repository, comment) = parts(key).ok_or(Refusal::NotFound)?;
-    let told = bot.store.one(platform, repository, comment).map_err(|error| fault(&error))?;
-    let told = told.ok_or(Refusal::NotFound)?;
+    let judged = bot.store.one(platform, repository, comment).map_err(|error| fault(&error))?;
+    let judged = judged.ok_or(Refusal::NotFound)?;
     let all = bot.said()?;
     let said = all.iter().find(|said| said.key() == key).ok_or(Refusal::NotFound)?;
     let chosen: Vec<&Said> = all.iter().filter(|said| filter.has(said) || said.key() == key).collect();
     let place = chosen.iter().position(|said| said.key() == key).unwrap_or_default();
     let at = |place: usize| chosen.get(place).map(|said| filter.link(COMMENT, &[("id", &said.key())]));
-    let job = bot.store.job_of(platform, repository, told.judged.number).map_err(|error| fault(&error))?;
-    let request = request_name(platform, told.judged.number);
-    let (sample, finding) = drawn(&told);
+    let job = bot.store.job_of(platform, repository, judged.number).map_err(|error| fault(&error))?;
+    let request = request_name(platform, judged.number);
+    let (sample, finding) = drawn(&judged);
     let last = field(ask.fields, "last");
     let last = all.iter().find(|said| !last.is_empty() && said.key() == last);
     let mut state: Vec<String> = job.iter().map(of_job).collect();
@@ -86,21 +86,19 @@ pub(super) fn show(bot: &Bot, ask: &Ask<'_>) -> Result<Shown, Refusal> {
         &Opened {
             frame: Frame::of(ask, &format!("{repository} {request}"), COMMENT, &filter),
             data: finding.as_ref().map(|finding| findings::text_data(&sample, finding)),
-            plain: plain(&told.judged, finding.as_ref()),
+            plain: plain(&judged, finding.as_ref()),
             verdict: said.verdict.map_or(FAILED, Verdict::name),
             words: said.verdict.map_or(FAILED, Verdict::words),
             p: said.came.p.map(percent),
-            link: bot
-                .site(platform)
-                .map(|site| site.config.comment(repository, told.judged.number, &told.judged.comment)),
-            account: told.judged.author.clone(),
+            link: bot.site(platform).map(|site| site.config.comment(repository, judged.number, &judged.comment)),
+            account: judged.author.clone(),
             at: when::minute(said.came.at),
             state,
             problem: job.and_then(|job| job.problem),
             label: said.label.map(|(label, from)| (word(label), from)),
             beside: said.beside().and_then(disagrees),
-            own: own(&told.feedback, ask.who),
-            feedback: told.feedback.iter().map(in_words).collect(),
+            own: own(&said.came.feedback, ask.who),
+            feedback: said.came.feedback.iter().map(in_words).collect(),
             place: filter.has(said).then(|| format!("{} of {}", place + 1, chosen.len())),
             previous: place.checked_sub(1).and_then(at),
             next: at(place + 1),
@@ -115,8 +113,8 @@ pub(super) fn show(bot: &Bot, ask: &Ask<'_>) -> Result<Shown, Refusal> {
 }
 
 /// The sample and the finding as they were, if this program can read it.
-fn drawn(told: &Told) -> (Sample, Option<Finding>) {
-    let Judged { comment, diff, text, author, path, line, finding, .. } = &told.judged;
+fn drawn(judged: &Judged) -> (Sample, Option<Finding>) {
+    let Judged { comment, diff, text, author, path, line, finding, .. } = judged;
     let mut sample = Sample::new(&format!("comment {comment}"), diff, text);
     sample.generator = Some(author.clone());
     if !path.is_empty() {

@@ -154,23 +154,21 @@ impl Store {
             let mut said = feedback(connection)?;
             let mut statement =
                 connection.prepare(&format!("{SELECT} ORDER BY platform, repository, number, comment"))?;
-            let rows = statement.query_map([], told)?;
-            rows.map(|row| row.map(|row| row.with(&mut said))).collect()
+            let rows = statement.query_map([], |row| {
+                let of: (String, String, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+                let feedback = said.remove(&of).unwrap_or_default();
+                Ok(Told { platform: of.0, repository: of.1, judged: judged(row)?, feedback })
+            })?;
+            rows.collect()
         })
     }
 
-    /// One of them.
-    pub fn one(&self, platform: &str, repository: &str, comment: &str) -> Result<Option<Told>> {
+    /// One that was checked.
+    pub fn one(&self, platform: &str, repository: &str, comment: &str) -> Result<Option<Judged>> {
         self.look(|connection| {
-            let found = connection
-                .query_row(
-                    &format!("{SELECT} WHERE platform = ?1 AND repository = ?2 AND comment = ?3"),
-                    params![platform, repository, comment],
-                    told,
-                )
-                .optional()?;
-            let mut said = feedback(connection)?;
-            Ok(found.map(|found| found.with(&mut said)))
+            let mut statement =
+                connection.prepare(&format!("{SELECT} WHERE platform = ?1 AND repository = ?2 AND comment = ?3"))?;
+            statement.query_row(params![platform, repository, comment], judged).optional()
         })
     }
 }
@@ -179,8 +177,8 @@ const SELECT: &str =
     "SELECT platform, repository, number, comment, author, diff, text, path, line, verdict, finding, basis, p, unlike
                       FROM verdicts";
 
-fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
-    let judged = Judged {
+fn judged(row: &Row<'_>) -> rusqlite::Result<Judged> {
+    Ok(Judged {
         number: row.get::<_, i64>(2)?.unsigned_abs(),
         comment: row.get(3)?,
         author: row.get(4)?,
@@ -193,16 +191,7 @@ fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
         basis: row.get(11)?,
         p: row.get(12)?,
         unlike: row.get(13)?,
-    };
-    Ok(Told { platform: row.get(0)?, repository: row.get(1)?, judged, feedback: Vec::new() })
-}
-
-impl Told {
-    fn with(mut self, said: &mut Said) -> Told {
-        let of = (self.platform.clone(), self.repository.clone(), self.judged.comment.clone());
-        self.feedback = said.remove(&of).unwrap_or_default();
-        self
-    }
+    })
 }
 
 /// What people said, by platform, repository and comment.
