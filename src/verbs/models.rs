@@ -114,14 +114,14 @@ fn list(json: bool) -> Result<String, ModelError> {
     Ok(format!(
         "{models}\n\nAny other model works if its architecture is one of these \
          (a folder, a .gguf file, or org/name[@revision] on the Hugging Face hub; encoders and classifiers: a folder or \
-         the hub, of the model types roberta, t5, codet5p… and deberta-v2):\n\n{architectures}\n"
+         the hub, of the model types bert, roberta, t5, codet5p… and deberta-v2):\n\n{architectures}\n"
     ))
 }
 
 fn pull(model: &str, verify: bool, offline: bool, json: bool) -> Result<String, ModelError> {
     let options = FetchOptions { offline, progress: Some(transfers()), ..FetchOptions::default() };
     if let (true, Some(package)) = (verify, cards::find(model)?.and_then(|card| card.package))
-        && pip::cached_path(&package, &options)?.is_file()
+        && pip::cached_path(&package, &options)?.exists()
     {
         match pip::verify(&package, &options) {
             // Damaged, and removed by the check: fetched anew below.

@@ -2,7 +2,8 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `embed.rs` | [`Embedder`]: RoBERTa and T5 encoders, their poolings |
+//! | `embed.rs` | [`Embedder`]: BERT, RoBERTa and T5 encoders, their poolings |
+//! | `sentence.rs` | what the files of sentence-transformers say of pooling, length and limit |
 //! | `classify.rs` | [`EntailmentClassifier`]: DeBERTa-v2 and v3 sequence classification |
 //! | `config.rs` | their config.json, checked |
 //! | `text.rs` | texts and pairs of texts to token ids, cut on the right |
@@ -12,6 +13,7 @@ mod classify;
 mod config;
 mod embed;
 mod memo;
+mod sentence;
 mod text;
 
 pub use crate::architectures::encoders::EncoderArchitecture;
@@ -19,7 +21,7 @@ pub use classify::{Entailment, EntailmentClassifier};
 pub use embed::{Embedder, Embedding, Pooling};
 pub use memo::Memo;
 
-/// Most tokens of a text or a pair of texts, special ones included; the rest is cut off on the right. RoBERTa and
+/// Most tokens of a text or a pair of texts, special ones included; the rest is cut off on the right. BERT, RoBERTa and
 /// DeBERTa were trained on no more.
 pub const MAX_TOKENS: usize = 512;
 

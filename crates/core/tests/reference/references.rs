@@ -28,19 +28,30 @@ struct Embeddings {
     texts: Vec<String>,
     pairs: Vec<(usize, usize)>,
     input_ids: Vec<Vec<u32>>,
+    /// Tokens cut off, where there are texts that are too long.
+    n_cut: Option<Vec<usize>>,
     vectors: BTreeMap<String, Vec<Vec<f64>>>,
     cosine: BTreeMap<String, Vec<f64>>,
 }
 
 /// Every vector and cosine of a fixture; `kinds` are the poolings under the fixture's names for them.
 fn check_embeddings(name: &str, kinds: &[(&str, Pooling)]) {
-    let expected: Embeddings = expected(name);
+    let kinds: Vec<(&str, Option<Pooling>)> = kinds.iter().map(|(kind, pooling)| (*kind, Some(*pooling))).collect();
+    check_encoder(&fixture(name), &kinds);
+}
+
+/// Of a folder with an encoder and its `expected.json`; a kind without a pooling is the default one.
+fn check_encoder(folder: &std::path::Path, kinds: &[(&str, Option<Pooling>)]) {
+    let name = folder.display();
+    let expected: Embeddings =
+        serde_json::from_str(&fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap();
+    let n_cut = expected.n_cut.unwrap_or_else(|| vec![0; expected.texts.len()]);
     assert_eq!(kinds.len(), expected.vectors.len(), "{name}: every kind is checked");
     let texts: Vec<&str> = expected.texts.iter().map(String::as_str).collect();
     for &(kind, pooling) in kinds {
-        let embedder = Embedder::load(&files(&fixture(name)), Some(pooling), &Device::Cpu).unwrap();
-        for (text, ids) in texts.iter().zip(&expected.input_ids) {
-            assert_eq!(embedder.tokens(text).unwrap(), (ids.clone(), 0), "{name}: ids of {text:?}");
+        let embedder = Embedder::load(&files(folder), pooling, &Device::Cpu).unwrap();
+        for ((text, ids), n_cut) in texts.iter().zip(&expected.input_ids).zip(&n_cut) {
+            assert_eq!(embedder.tokens(text).unwrap(), (ids.clone(), *n_cut), "{name}: ids of {text:?}");
         }
         for batch in [1, 4] {
             let embeddings = embedder.embed(&texts, batch).unwrap();
@@ -83,6 +94,47 @@ fn codet5p_embeds_as_the_reference_does() {
             ("proj_normalised", Pooling::Projection),
         ],
     );
+}
+
+const BERT: [(&str, Option<Pooling>); 5] = [
+    ("first", Some(Pooling::First)),
+    ("mean", Some(Pooling::Mean)),
+    ("mean_no_special", Some(Pooling::MeanNoSpecial)),
+    ("pooler_output", Some(Pooling::Pooler)),
+    ("sentence", None),
+];
+
+#[test]
+fn bert_embeds_as_the_reference_does() {
+    check_encoder(&fixture("bert"), &BERT);
+}
+
+/// `VERIDIFF_BERT` names a folder with a sentence encoder and what `tests/reference/bert.py --model` wrote of it.
+#[test]
+#[ignore = "needs a model of 90 MB and the reference stack"]
+fn a_real_sentence_encoder_embeds_as_the_reference_does() {
+    check_encoder(std::path::Path::new(&std::env::var("VERIDIFF_BERT").expect("a folder")), &BERT);
+}
+
+#[test]
+fn a_bert_is_read_under_its_own_name_and_without_the_files_of_sentences() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "tokenizer.json"] {
+        fs::copy(fixture("bert").join(file), folder.path().join(file)).unwrap();
+    }
+    let tensors = candle_core::safetensors::load(fixture("bert").join("model.safetensors"), &Device::Cpu).unwrap();
+    let named: std::collections::HashMap<String, _> =
+        tensors.into_iter().map(|(name, tensor)| (format!("bert.{name}"), tensor)).collect();
+    candle_core::safetensors::save(&named, folder.path().join("model.safetensors")).unwrap();
+    let load = |path: &std::path::Path| Embedder::load(&files(path), None, &Device::Cpu).unwrap();
+    let (plain, sentence) = (load(folder.path()), load(&fixture("bert")));
+    assert_eq!((plain.pooling(), plain.max_tokens()), (Pooling::Mean, 64));
+    assert_eq!((sentence.pooling(), sentence.max_tokens()), (Pooling::Mean, 48));
+    let vector = |embedder: &Embedder| embedder.embed(&["close the file"], 1).unwrap().remove(0);
+    let length = |vector: &[f32]| vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+    let (a, b) = (vector(&plain), vector(&sentence));
+    assert!((length(&b.vector) - 1.0).abs() < 1e-6 && length(&a.vector) > 1.5);
+    assert!((a.cosine(&b).unwrap() - 1.0).abs() < 1e-6);
 }
 
 #[test]

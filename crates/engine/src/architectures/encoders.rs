@@ -28,6 +28,8 @@ impl Role {
 /// An encoder that can be run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncoderArchitecture {
+    /// BERT, as in MiniLM and other sentence encoders: embeddings.
+    Bert,
     /// RoBERTa, as in CodeBERT: embeddings.
     Roberta,
     /// The encoder of a T5, as in CodeT5+, with or without a projection: embeddings.
@@ -38,17 +40,22 @@ pub enum EncoderArchitecture {
 
 impl EncoderArchitecture {
     /// Every encoder that can be run here.
-    pub const ALL: [EncoderArchitecture; 3] =
-        [EncoderArchitecture::Roberta, EncoderArchitecture::T5, EncoderArchitecture::DebertaV2];
+    pub const ALL: [EncoderArchitecture; 4] = [
+        EncoderArchitecture::Bert,
+        EncoderArchitecture::Roberta,
+        EncoderArchitecture::T5,
+        EncoderArchitecture::DebertaV2,
+    ];
 
     /// The `model_type`s of encoders that embed texts, for messages.
-    pub(crate) const EMBEDDERS: &'static str = "`roberta`, `t5` and `codet5p…`";
+    pub(crate) const EMBEDDERS: &'static str = "`bert`, `roberta`, `t5` and `codet5p…`";
     /// The `model_type`s of classifiers, for messages.
     pub(crate) const CLASSIFIERS: &'static str = "`deberta-v2`";
 
     /// `model_type` in config.json.
     pub fn model_type(self) -> &'static str {
         match self {
+            EncoderArchitecture::Bert => "bert",
             EncoderArchitecture::Roberta => "roberta",
             EncoderArchitecture::T5 => "t5",
             EncoderArchitecture::DebertaV2 => "deberta-v2",
@@ -65,6 +72,7 @@ impl EncoderArchitecture {
     /// The architecture of that entry of `architectures` in config.json, if there is one.
     pub fn from_class_name(name: &str) -> Option<Self> {
         let known = [
+            ("Bert", EncoderArchitecture::Bert),
             ("Roberta", EncoderArchitecture::Roberta),
             ("T5Encoder", EncoderArchitecture::T5),
             ("CodeT5p", EncoderArchitecture::T5),
@@ -76,7 +84,7 @@ impl EncoderArchitecture {
     /// Which features it gives.
     pub fn role(self) -> Role {
         match self {
-            EncoderArchitecture::Roberta | EncoderArchitecture::T5 => Role::Encoder,
+            EncoderArchitecture::Bert | EncoderArchitecture::Roberta | EncoderArchitecture::T5 => Role::Encoder,
             EncoderArchitecture::DebertaV2 => Role::Classifier,
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use candle_nn::Activation;
-use candle_transformers::models::{debertav2, t5, xlm_roberta};
+use candle_transformers::models::{bert, debertav2, t5, xlm_roberta};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -15,6 +15,23 @@ pub(super) struct Json<'a> {
     path: &'a Path,
     text: String,
     value: Value,
+}
+
+/// The numbers of a BERT or a RoBERTa.
+#[derive(Deserialize)]
+struct Bert {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    hidden_act: Activation,
+    max_position_embeddings: usize,
+    type_vocab_size: usize,
+    layer_norm_eps: f64,
+    pad_token_id: u32,
+    #[serde(default)]
+    position_embedding_type: Option<String>,
 }
 
 // Far above any encoder there is, and low enough that no product of two overflows.
@@ -31,6 +48,11 @@ impl<'a> Json<'a> {
     /// Its `model_type`, or nothing.
     pub fn model_type(&self) -> &str {
         self.value["model_type"].as_str().unwrap_or_default()
+    }
+
+    /// All of it.
+    pub fn value(&self) -> &Value {
+        &self.value
     }
 
     fn parse<T: DeserializeOwned>(&self) -> Result<T, ModelError> {
@@ -60,23 +82,9 @@ impl<'a> Json<'a> {
         Err(ModelError::field(self.path, "num_attention_heads", problem))
     }
 
-    pub fn roberta(&self) -> Result<xlm_roberta::Config, ModelError> {
-        #[derive(Deserialize)]
-        struct Roberta {
-            vocab_size: usize,
-            hidden_size: usize,
-            num_hidden_layers: usize,
-            num_attention_heads: usize,
-            intermediate_size: usize,
-            hidden_act: Activation,
-            max_position_embeddings: usize,
-            type_vocab_size: usize,
-            layer_norm_eps: f64,
-            pad_token_id: u32,
-            #[serde(default)]
-            position_embedding_type: Option<String>,
-        }
-        let c: Roberta = self.parse()?;
+    /// What a BERT and a RoBERTa have in common.
+    fn bert_or_roberta(&self) -> Result<Bert, ModelError> {
+        let c: Bert = self.parse()?;
         self.check([
             ("hidden_size", c.hidden_size),
             ("num_attention_heads", c.num_attention_heads),
@@ -87,21 +95,56 @@ impl<'a> Json<'a> {
         self.heads_divide(c.hidden_size, c.num_attention_heads)?;
         self.within("type_vocab_size", c.type_vocab_size, 1, MAX_ROWS)?;
         self.within("pad_token_id", c.pad_token_id as usize, 0, c.vocab_size - 1)?;
+        match c.position_embedding_type.as_deref() {
+            None | Some("absolute") => Ok(c),
+            Some(other) => {
+                let problem = format!("is `{}`, supported is `absolute`", other.escape_debug());
+                Err(ModelError::field(self.path, "position_embedding_type", problem))
+            }
+        }
+    }
+
+    pub fn bert(&self) -> Result<bert::Config, ModelError> {
+        let c = self.bert_or_roberta()?;
+        // Two special tokens and one more are the least that is of use.
+        self.within("max_position_embeddings", c.max_position_embeddings, 3, MAX_ROWS)?;
+        let hidden_act = match c.hidden_act {
+            Activation::Gelu => bert::HiddenAct::Gelu,
+            Activation::NewGelu | Activation::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
+            Activation::Relu => bert::HiddenAct::Relu,
+            _ => {
+                let problem = "supported are `gelu`, `gelu_new` and `relu`";
+                return Err(ModelError::field(self.path, "hidden_act", problem));
+            }
+        };
+        Ok(bert::Config {
+            vocab_size: c.vocab_size,
+            hidden_size: c.hidden_size,
+            num_hidden_layers: c.num_hidden_layers,
+            num_attention_heads: c.num_attention_heads,
+            intermediate_size: c.intermediate_size,
+            hidden_act,
+            max_position_embeddings: c.max_position_embeddings,
+            type_vocab_size: c.type_vocab_size,
+            layer_norm_eps: c.layer_norm_eps,
+            pad_token_id: c.pad_token_id as usize,
+            hidden_dropout_prob: 0.0,
+            ..bert::Config::default()
+        })
+    }
+
+    pub fn roberta(&self) -> Result<xlm_roberta::Config, ModelError> {
+        let c = self.bert_or_roberta()?;
         // Positions start after the padding's; two special tokens and one more are the least that is of use.
         let least = c.pad_token_id as usize + 4;
         self.within("max_position_embeddings", c.max_position_embeddings, least, MAX_ROWS.max(least))?;
-        let positions = c.position_embedding_type.unwrap_or_else(|| "absolute".into());
-        if positions != "absolute" {
-            let problem = format!("is `{}`, supported is `absolute`", positions.escape_debug());
-            return Err(ModelError::field(self.path, "position_embedding_type", problem));
-        }
         Ok(xlm_roberta::Config {
             hidden_size: c.hidden_size,
             layer_norm_eps: c.layer_norm_eps,
             attention_probs_dropout_prob: 0.0,
             hidden_dropout_prob: 0.0,
             num_attention_heads: c.num_attention_heads,
-            position_embedding_type: positions,
+            position_embedding_type: "absolute".into(),
             intermediate_size: c.intermediate_size,
             hidden_act: c.hidden_act,
             num_hidden_layers: c.num_hidden_layers,

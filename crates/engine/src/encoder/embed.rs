@@ -4,13 +4,14 @@ use std::fmt;
 
 use candle_core::{D, DType, Device, Tensor};
 use candle_nn::{Linear, Module, VarBuilder};
-use candle_transformers::models::{t5::T5EncoderModel, xlm_roberta::XLMRobertaModel};
+use candle_transformers::models::{bert::BertModel, t5::T5EncoderModel, xlm_roberta::XLMRobertaModel};
 use tokenizers::Tokenizer;
 use veridiff_text::named;
 
 use super::{
     Batch, EncoderArchitecture, MAX_TOKENS, batches,
     config::Json,
+    sentence::Sentence,
     text::{Encoded, encode},
 };
 use crate::{
@@ -31,7 +32,7 @@ pub enum Pooling {
     Mean,
     /// The mean over all tokens but the special ones.
     MeanNoSpecial,
-    /// RoBERTa's pooler: tanh of a linear layer over the first token's state.
+    /// The pooler of BERT and RoBERTa: tanh of a linear layer over the first token's state.
     Pooler,
     /// CodeT5+'s embedding head: a linear layer over the first token's state, scaled to unit length.
     Projection,
@@ -45,7 +46,7 @@ named!(
 /// The vector of a text, and how much of the text it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// H values, the encoder's width, or as many as the projection gives.
+    /// H values, the encoder's width, or as many as the projection gives; of length 1 where the authors' files say so.
     pub vector: Vec<f32>,
     /// Tokens that were read, special ones included.
     pub n_tokens: usize,
@@ -71,21 +72,26 @@ pub struct Embedder {
     pooling: Pooling,
     /// The layer of [`Pooling::Pooler`] or [`Pooling::Projection`], if one of them is used.
     head: Option<Linear>,
+    /// Whether vectors are scaled to unit length.
+    unit: bool,
     max_tokens: usize,
     device: Device,
 }
 
 enum Model {
+    Bert { model: BertModel, pad: u32 },
     Roberta { model: XLMRobertaModel, pad: u32 },
     T5(T5EncoderModel),
 }
 
 impl Embedder {
-    /// Loads an encoder. Without a pooling, it is what the model's authors use where that is known: the projection
-    /// where a T5 has one, else the mean; RoBERTa's first token.
+    /// Loads an encoder. Without a pooling, it is what the model's authors use where that is known: what the files of
+    /// sentence-transformers in the folder say; else the projection where a T5 has one, the mean of another and of a BERT,
+    /// RoBERTa's first token. Those files also say how much of a text is read, and whether vectors have unit length.
     ///
     /// # Errors
-    /// [`ModelError::Role`], [`ModelError::NoEncoder`], [`ModelError::Pooling`], and those of reading the files.
+    /// [`ModelError::Role`], [`ModelError::NoEncoder`], [`ModelError::Pooling`], and those of reading the files; an unsupported
+    /// module of sentence-transformers is [`ModelError::Field`].
     pub fn load(files: &ModelFiles, pooling: Option<Pooling>, device: &Device) -> Result<Self, ModelError> {
         let folder = folder(files, "an encoder")?;
         let config_path = folder.join("config.json");
@@ -93,12 +99,16 @@ impl Embedder {
         let architecture = EncoderArchitecture::from_model_type(config.model_type());
         let vb = || weights::open_as_stored(folder, DType::F32, device);
         let (model, vocab_size, width, max_tokens, vb) = match architecture {
+            Some(EncoderArchitecture::Bert) => {
+                let config = config.bert()?;
+                let vb = inner(vb()?, "bert");
+                let (vocab_size, width, pad) = (config.vocab_size, config.hidden_size, config.pad_token_id as u32);
+                let model = BertModel::load(vb.clone(), &config)?;
+                (Model::Bert { model, pad }, vocab_size, width, config.max_position_embeddings.min(MAX_TOKENS), vb)
+            }
             Some(EncoderArchitecture::Roberta) => {
                 let config = config.roberta()?;
-                // A checkpoint with another head keeps the encoder under this name.
-                let vb = vb()?;
-                let vb =
-                    if vb.contains_tensor("roberta.embeddings.word_embeddings.weight") { vb.pp("roberta") } else { vb };
+                let vb = inner(vb()?, "roberta");
                 let model = XLMRobertaModel::new(&config, vb.clone())?;
                 let positions = config.max_position_embeddings - config.pad_token_id as usize - 1;
                 let (vocab_size, width, pad) = (config.vocab_size, config.hidden_size, config.pad_token_id);
@@ -123,8 +133,10 @@ impl Embedder {
         };
         let tokenizer = tokenizer::from_json(&folder.join("tokenizer.json"))?;
         tokenizer::check_fits(&tokenizer, vocab_size)?;
-        let (pooling, head) = head(&model, &vb, width, pooling, folder)?;
-        Ok(Embedder { model, tokenizer, pooling, head, max_tokens, device: device.clone() })
+        let sentence = Sentence::read(folder)?;
+        let (pooling, head) = head(&model, &vb, width, pooling.or(sentence.pooling), folder)?;
+        let max_tokens = sentence.max_tokens.map_or(max_tokens, |most| most.min(max_tokens));
+        Ok(Embedder { model, tokenizer, pooling, head, unit: sentence.unit, max_tokens, device: device.clone() })
     }
 
     /// The pooling that is in use.
@@ -173,6 +185,11 @@ impl Embedder {
         }
         // [B, L, H]
         let states = match &self.model {
+            Model::Bert { model, pad } => {
+                let Batch { ids, mask } = Batch::new(texts, *pad, &self.device)?;
+                // A text alone is of the first type.
+                model.forward(&ids, &ids.zeros_like()?, Some(&mask))?
+            }
             Model::Roberta { model, pad } => {
                 let Batch { ids, mask } = Batch::new(texts, *pad, &self.device)?;
                 model.forward(&ids, &mask, &ids.zeros_like()?, None, None, None)?
@@ -182,7 +199,8 @@ impl Embedder {
         };
         let embedding = |(i, text): (usize, &&Encoded)| {
             let states = states.get(i)?.narrow(0, 0, text.ids.len())?;
-            let vector = self.pool(&states, &text.special)?.to_vec1()?;
+            let pooled = self.pool(&states, &text.special)?;
+            let vector = if self.unit { to_unit_length(&pooled)? } else { pooled }.to_vec1()?;
             Ok(Embedding { vector, n_tokens: text.ids.len(), n_cut: text.n_cut })
         };
         texts.iter().enumerate().map(embedding).collect()
@@ -202,12 +220,7 @@ impl Embedder {
                 (weights.matmul(&states.contiguous()?)? / f64::from(n))?.squeeze(0)
             }
             Pooling::Pooler => head(&first()?)?.tanh()?.squeeze(0),
-            Pooling::Projection => {
-                let projected = head(&first()?)?;
-                // The floor is that of the reference's normalisation; a zero vector stays one.
-                let length = projected.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?.maximum(1e-12)?;
-                projected.broadcast_div(&length)?.squeeze(0)
-            }
+            Pooling::Projection => to_unit_length(&head(&first()?)?)?.squeeze(0),
         }
     }
 }
@@ -216,6 +229,19 @@ impl fmt::Debug for Embedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Embedder").field("pooling", &self.pooling).field("max_tokens", &self.max_tokens).finish()
     }
+}
+
+/// The tensors of the encoder: a checkpoint with another head keeps it under its own name.
+fn inner<'a>(vb: VarBuilder<'a>, name: &str) -> VarBuilder<'a> {
+    let is_inner = vb.contains_tensor(&format!("{name}.embeddings.word_embeddings.weight"));
+    if is_inner { vb.pp(name) } else { vb }
+}
+
+/// A vector, or several one below the other, scaled to length 1.
+fn to_unit_length(vectors: &Tensor) -> candle_core::Result<Tensor> {
+    // The floor is that of the reference's normalisation; a zero vector stays one.
+    let length = vectors.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?.maximum(1e-12)?;
+    vectors.broadcast_div(&length)
 }
 
 /// The pooling to use and its layer.
@@ -227,6 +253,7 @@ fn head(
     folder: &std::path::Path,
 ) -> Result<(Pooling, Option<Linear>), ModelError> {
     let (special, name, default) = match model {
+        Model::Bert { .. } => (Pooling::Pooler, "pooler.dense", Pooling::Mean),
         Model::Roberta { .. } => (Pooling::Pooler, "pooler.dense", Pooling::First),
         Model::T5(_) => (Pooling::Projection, "proj", Pooling::Mean),
     };

