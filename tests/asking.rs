@@ -2,14 +2,19 @@
 
 #[path = "common/desk.rs"]
 mod desk;
+#[path = "../crates/judge/tests/common/mod.rs"]
+mod server;
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
-use desk::{Desk, desk};
+use desk::{Desk, comment, desk, entry, project};
 use serde_json::{Value, json};
 
 fn rows(rows: &[Value]) -> String {
@@ -76,6 +81,79 @@ fn shares_of_a_benchmark_ask_apart_and_give_the_same_bytes() {
         let (_, stderr) = desk.ends(line, 2);
         assert!(stderr.contains(says), "{stderr}");
     }
+}
+
+#[test]
+fn reviewing_that_is_killed_again_and_again_gives_the_same_bytes_and_asks_nothing_twice() {
+    const HUNKS: usize = 24;
+    let desk = Desk(tempfile::tempdir().unwrap());
+    let code = |value: &str| -> String {
+        (0..HUNKS).map(|i| format!("def number_{i}():\n    a = 1\n    b = 2\n    return {value}\n\n\n\n\n")).collect()
+    };
+    let ends = project(&desk, "a", &code("1"), &code("2"));
+    let valid = json!([entry("a", &ends, json!([comment("It returns 2.", 4, "")]))]);
+    fs::create_dir(desk.path("data")).unwrap();
+    desk.write("data/positive_samples.json", &valid.to_string());
+    desk.write("data/negative_samples.json", "[]");
+    // what is answered follows from what is asked, after a while
+    let server = server::plain(|asked| {
+        thread::sleep(Duration::from_millis(30));
+        let text = asked.text();
+        let n = text.split("def number_").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("none").to_owned();
+        server::Act::content(&format!(
+            "<diff>\n+    return 2\n</diff>\n<side>right</side>\n<note>Number {n} returns 2.</note>\n<notesplit />\n<end />"
+        ))
+    });
+    // by request: how often it was asked
+    let asked = || {
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        server.asked().iter().filter(|asked| asked.text().contains("@@")).for_each(|asked| {
+            *times.entry(asked.body["messages"].to_string()).or_default() += 1;
+        });
+        times
+    };
+    let line = |run: &str| format!("bench aacr generate {run} --backend bot={}", server.spec());
+    for run in ["whole", "killed"] {
+        desk.ends(&format!("bench aacr prepare {run} --references data --repos repos"), 0);
+    }
+    let started = std::time::Instant::now();
+    desk.ends(&line("whole"), 0);
+    let whole = started.elapsed();
+    let before = asked();
+    assert_eq!((before.len(), before.values().sum::<usize>()), (HUNKS, HUNKS));
+    let (mut n_kills, mut n_midway, mut wait) = (0u32, 0, 7u64);
+    loop {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_veridiff"))
+            .args(line("killed").split_whitespace())
+            .current_dir(desk.0.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // anywhere in the first half of a run; then, so that one ends, later and later
+        wait = (wait * 7919 + 13) % 1009;
+        let share = f64::from(n_kills).mul_add(0.02, wait as f64 / 2018.0);
+        thread::sleep(whole.mul_f64(share));
+        if child.try_wait().unwrap().is_some_and(|status| status.success()) {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        n_kills += 1;
+        n_midway += usize::from((HUNKS + 1..2 * HUNKS).contains(&asked().values().sum()));
+        assert!(n_kills < 200, "no run came to its end");
+    }
+    desk.ends(&line("killed"), 0);
+    for name in ["bot.jsonl", "answers.jsonl"] {
+        let [whole, killed] = ["whole", "killed"].map(|run| fs::read(desk.path(run).join(name)).unwrap());
+        assert_eq!(whole, killed, "{name}");
+    }
+    // what was on its way when a run was killed is asked again, which is at most what is asked at once; what was answered is not
+    let after = asked();
+    assert_eq!(after.len(), HUNKS);
+    let again = after.values().sum::<usize>() - 2 * HUNKS;
+    let at_once = server.most_open().max(1);
+    assert!(again <= n_kills as usize * at_once, "{again} asked again in {n_kills} kills, {at_once} at once");
+    assert!(n_midway > 0, "no run was killed between two requests: this shows nothing");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn fixture(name: &str) -> String {
 fn two_models_can_decide_and_an_encoder_can_retrieve() {
     let desk = desk();
     desk.ends("bench aacr prepare run --references data --repos repos", 0);
-    let (encoder, classifier) = (fixture("roberta"), fixture("deberta_v2"));
+    let (encoder, classifier) = (fixture("bert"), fixture("deberta_v2"));
     let (_, notes) = desk.ends(
         &format!("bench aacr retrieve run --repos repos --method embedding --encoder {encoder} --prefilter 0"),
         0,
@@ -106,7 +106,8 @@ fn two_models_can_decide_and_an_encoder_can_retrieve() {
     let by_models = format!("embed+nli:{encoder},{classifier}");
     let (_, notes) = desk.ends(
         &format!(
-            "bench aacr match run --predictions bot.jsonl --meaning exact --meaning {by_models} --pairs pairs.jsonl"
+            "bench aacr match run --predictions bot.jsonl --meaning exact --meaning {by_models} --meaning embed:{encoder} --pairs \
+             pairs.jsonl"
         ),
         0,
     );
@@ -116,9 +117,12 @@ fn two_models_can_decide_and_an_encoder_can_retrieve() {
         assert!(notes.contains(says), "{notes}");
     }
     let rows = desk.rows("run/pairs.jsonl");
-    assert!(rows.iter().all(|row| row["meaning"].as_object().unwrap().len() == 2), "{rows:?}");
+    assert!(rows.iter().all(|row| row["meaning"].as_object().unwrap().len() == 3), "{rows:?}");
     let (page, _) = desk.ends("bench aacr report run --resamples 20", 0);
-    assert!(page.contains("embed+nli:roberta+deberta_v2") && page.contains("kappa"), "{page}");
+    assert!(
+        page.contains("embed+nli:bert+deberta_v2") && page.contains("embed:bert") && page.contains("kappa"),
+        "{page}"
+    );
     // without labelled pairs the references that overlap would have to tell, and there are none
     for (line, says) in [
         (

@@ -1,5 +1,7 @@
 //! How near two texts are, and whether one follows from the other: an encoder and a classifier, with no language model to ask.
 
+use std::collections::HashMap;
+
 use veridiff_core::{Error, run::models::ModelOptions};
 use veridiff_detector::quantile;
 use veridiff_engine::encoder::{Embedder, Embedding, EntailmentClassifier, Memo};
@@ -30,7 +32,18 @@ pub trait Compare: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Why that cannot be told, in words.
     fn entailed(&self, premise: &str, hypothesis: &str) -> Result<Entailed, String>;
+
+    /// Whether it has a classifier; where it has none everything follows from everything.
+    fn classifies(&self) -> bool {
+        true
+    }
 }
+
+/// How many texts an encoder reads in one run of its model.
+const BATCH: usize = 32;
+
+/// How many vectors an encoder keeps: pieces of code and notes with their vectors, a few kilobytes each.
+const KEPT: usize = 1 << 16;
 
 /// An encoder on this machine, which remembers what it has read.
 #[derive(Debug)]
@@ -48,7 +61,7 @@ impl Encoder {
     pub fn load(encoder: &str, models: &ModelOptions) -> Result<Encoder, Error> {
         let files = models.resolve([&encoder.to_owned()])?.remove(0);
         let embedder = Embedder::load(&files, None, &models.device)?;
-        Ok(Encoder { name: files.name, embedder, kept: Memo::default() })
+        Ok(Encoder { name: files.name, embedder, kept: Memo::of(KEPT) })
     }
 
     /// The cosine of two texts, -1 to 1; none if one of them is all zero.
@@ -60,13 +73,40 @@ impl Encoder {
     }
 
     fn vector(&self, text: &str) -> Result<Embedding, String> {
-        let key = text.to_owned();
-        if let Some(kept) = self.kept.get(&key) {
-            return Ok(kept);
-        }
-        let vector = self.embedder.embed(&[text], 1).map_err(|error| one_line(&error))?.remove(0);
-        self.kept.keep([(key, vector.clone())]);
-        Ok(vector)
+        Ok(self.vectors(&[text])?.remove(0))
+    }
+
+    /// The vectors of texts, in their order.
+    ///
+    /// # Errors
+    /// The tokenizer or the model fails, in words.
+    pub fn vectors(&self, texts: &[&str]) -> Result<Vec<Embedding>, String> {
+        let mut known: HashMap<&str, Option<Embedding>> =
+            texts.iter().map(|text| (*text, self.kept.get(&(*text).to_owned()))).collect();
+        let missing: Vec<&str> = known.iter().filter(|(_, kept)| kept.is_none()).map(|(text, _)| *text).collect();
+        let made = self.embedder.embed(&missing, BATCH).map_err(|error| one_line(&error))?;
+        self.kept.keep(missing.iter().map(|text| (*text).to_owned()).zip(made.iter().cloned()));
+        known.extend(missing.into_iter().zip(made.into_iter().map(Some)));
+        // each was there or has been made
+        Ok(texts.iter().filter_map(|text| known[text].clone()).collect())
+    }
+}
+
+impl Compare for Encoder {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn cosine(&self, a: &str, b: &str) -> Result<Option<f64>, String> {
+        Encoder::cosine(self, a, b)
+    }
+
+    fn entailed(&self, _: &str, _: &str) -> Result<Entailed, String> {
+        Ok(Entailed { entailment: 1.0, contradiction: 0.0 })
+    }
+
+    fn classifies(&self) -> bool {
+        false
     }
 }
 

@@ -153,6 +153,51 @@ fn thirty_answers_are_put_where_they_belong_from_a_script_and_from_what_was_kept
 }
 
 #[test]
+fn reviewing_that_was_killed_goes_on_and_asks_nothing_twice() {
+    let hunks: Vec<Hunk> = (0..8).map(hunk).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.jsonl");
+    // the last is never answered
+    let rules = thirty().into_iter().take(7).enumerate().map(|(i, (answer, _))| {
+        format!("{}\n", serde_json::json!({ "all": [format!("def number_{i:02}(")], "replies": [answer] }))
+    });
+    std::fs::write(&script, rules.collect::<String>()).unwrap();
+    let prompts = prompts();
+    let run = |replies: &std::path::Path| {
+        let recorder = Spec::parse(&format!("bot=scripted:{}", script.display()))
+            .unwrap()
+            .open(&Arc::new(Store::open(replies).unwrap()), None, &ModelOptions::default())
+            .unwrap();
+        let reviewer = Reviewer {
+            recorder: &recorder,
+            prompts: &prompts,
+            sampling: Sampling::default(),
+            seed: 0,
+            max_bytes: 50_000,
+            max_output: None,
+        };
+        let all: Vec<_> = units(&hunks, UnitKind::Hunk)
+            .iter()
+            .map(|unit| reviewer.review(&PullRequest::default(), unit, ""))
+            .collect();
+        (serde_json::to_string(&all).unwrap(), recorder.counts()["review"].calls)
+    };
+    let whole = folder.path().join("whole.jsonl");
+    let (want, n_all) = run(&whole);
+    assert_eq!(n_all, 8);
+    let kept = std::fs::read_to_string(&whole).unwrap();
+    let lines: Vec<&str> = kept.split_inclusive('\n').collect();
+    // what failed is not kept; one line is the header and one says what answers
+    assert_eq!(lines.len(), 7 + 2);
+    for n in 1..=lines.len() {
+        let part = folder.path().join(format!("{n}.jsonl"));
+        let torn = lines.get(n).map_or("", |line| &line[..line.len() / 2]);
+        std::fs::write(&part, format!("{}{torn}", lines[..n].concat())).unwrap();
+        assert_eq!(run(&part), (want.clone(), n_all - n.saturating_sub(2) as u64), "killed after {n} lines");
+    }
+}
+
+#[test]
 fn one_request_can_show_a_file_or_a_whole_change() {
     let hunks: Vec<Hunk> = (0..2).map(hunk).collect();
     let folder = tempfile::tempdir().unwrap();

@@ -27,11 +27,17 @@ use veridiff_suites::{
     },
     ask::side_by_side,
     lines,
-    nearness::Models,
+    nearness::{Compare, Encoder, Models},
 };
 
-/// What a decider by models begins with.
+/// What a decider by two models begins with, and one by an encoder alone.
 const BY_MODELS: &str = "embed+nli:";
+const BY_ENCODER: &str = "embed:";
+
+/// Whether a decider is models on this machine.
+fn is_by_models(name: &str) -> bool {
+    name.starts_with(BY_MODELS) || name.starts_with(BY_ENCODER)
+}
 
 /// Arguments of `veridiff bench aacr match`.
 #[derive(Debug, clap::Args)]
@@ -45,12 +51,12 @@ pub struct Args {
     /// What a generator wrote: JSON lines, or a folder of tag files; once for each generator
     #[arg(long, value_name = "FILE|FOLDER", required_unless_present = "counts")]
     predictions: Vec<PathBuf>,
-    /// How it is decided whether two comments say the same: exact, judge:SPEC with a backend, or embed+nli:ENCODER,CLASSIFIER with two
-    /// models that compare texts; several give several columns
+    /// How it is decided whether two comments say the same: exact, judge:SPEC with a backend, embed:ENCODER by the cosine of its
+    /// vectors, or embed+nli:ENCODER,CLASSIFIER by entailment too; several give several columns
     #[arg(long, value_name = "DECIDER", default_values = ["exact"])]
     meaning: Vec<String>,
     /// Pairs of comments that people have labelled, {"first", "second", "same"} a line: how right each decider is on them is told, and
-    /// embed+nli takes its cuts from them [default: from references that overlap]
+    /// embed and embed+nli take their cuts from them [default: from references that overlap]
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// Have a judge say of what category and context each comment is, so that precision is told by them
@@ -111,10 +117,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         faults.insert(path.display().to_string(), fault);
         written.append(&mut found);
     }
-    if args.bounds.writes_nothing() && args.meaning.iter().any(|name| name.starts_with(BY_MODELS)) {
+    if args.bounds.writes_nothing() && args.meaning.iter().any(|name| is_by_models(name)) {
         return Err(UsageError::error(
-            "two models are asked nothing, and keep no replies",
-            "leave embed+nli:… to the run that writes the files",
+            "encoders and classifiers are asked nothing, and keep no replies",
+            "leave embed:… and embed+nli:… to the run that writes the files",
         ));
     }
     if args.bounds.shard.is_some() {
@@ -141,16 +147,20 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let by_models: Vec<ByModels<'_>> = loaded
         .iter()
         .map(|models| match args.pairs {
-            Some(_) => ByModels::of_pairs(models, &labelled),
-            None => ByModels::of_neighbours(models, &dataset),
+            Some(_) => ByModels::of_pairs(&**models, &labelled),
+            None => ByModels::of_neighbours(&**models, &dataset),
         })
         .collect::<Result<_, String>>()
         .map_err(|why| SuiteError::mismatch(why, "labelled pairs are given by --pairs"))?;
     for decider in &by_models {
         let Cuts { cosine, entailment, from, n, right } = decider.cuts();
+        let name = decider.name();
+        let entailment = match name.starts_with(BY_ENCODER) {
+            true => String::new(),
+            false => format!(" and an entailment of {entailment:.3}"),
+        };
         note(&format!(
-            "{}: the same from a cosine of {cosine:.3} and an entailment of {entailment:.3} on, from {n} pairs ({from}; {:.1}% of them right)",
-            decider.name(),
+            "{name}: the same from a cosine of {cosine:.3}{entailment} on, from {n} pairs ({from}; {:.1}% of them right)",
             100.0 * right
         ));
     }
@@ -253,12 +263,13 @@ impl Args {
                     let replies = self.run.join(format!("judge{i}.replies.jsonl"));
                     opened.push(open(spec, self.concurrency, Some(&replies), self.offline, self.bounds)?);
                 }
-                _ if name == "exact" || name.starts_with(BY_MODELS) => {}
+                _ if name == "exact" || is_by_models(name) => {}
                 _ => {
                     let problem = format!("`--meaning {name}` is no decider");
                     return Err(UsageError::error(
                         problem,
-                        "exact, judge:SPEC such as judge:openai:http://localhost:8080/v1#MODEL, or embed+nli:ENCODER,CLASSIFIER",
+                        "exact, judge:SPEC such as judge:openai:http://localhost:8080/v1#MODEL, embed:ENCODER, or \
+                         embed+nli:ENCODER,CLASSIFIER",
                     ));
                 }
             }
@@ -267,18 +278,25 @@ impl Args {
     }
 
     /// The encoders and classifiers that are named.
-    fn models(&self) -> anyhow::Result<Vec<Models>> {
-        let named = self.meaning.iter().filter_map(|name| name.strip_prefix(BY_MODELS));
-        let load = |names: &str| match names.split_once(',') {
+    fn models(&self) -> anyhow::Result<Vec<Box<dyn Compare>>> {
+        let options = models(self.offline);
+        let two = |names: &str| match names.split_once(',') {
             Some((encoder, classifier)) if !encoder.is_empty() && !classifier.is_empty() => {
-                Ok(Models::load(classifier, Some(encoder), &models(self.offline))?)
+                Ok(Box::new(Models::load(classifier, Some(encoder), &options)?) as Box<dyn Compare>)
             }
             _ => Err(UsageError::error(
                 format!("`{BY_MODELS}{names}` does not name two models"),
-                "write embed+nli:ENCODER,CLASSIFIER, such as embed+nli:codebert,nli-deberta-v3-base",
+                "write embed+nli:ENCODER,CLASSIFIER, such as embed+nli:all-minilm-l6-v2,nli-deberta-v3-base",
             )),
         };
-        named.map(load).collect()
+        let load = |name: &String| match (name.strip_prefix(BY_MODELS), name.strip_prefix(BY_ENCODER)) {
+            (Some(names), _) => Some(two(names)),
+            (None, Some(encoder)) => {
+                Some(Encoder::load(encoder, &options).map(|one| Box::new(one) as _).map_err(Into::into))
+            }
+            (None, None) => None,
+        };
+        self.meaning.iter().filter_map(load).collect()
     }
 }
 

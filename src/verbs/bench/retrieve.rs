@@ -68,7 +68,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let encoder = match (args.method, &args.encoder) {
         (Method::Embedding, Some(encoder)) => Some(Encoder::load(encoder, &models(args.offline))?),
         (Method::Embedding, None) => {
-            return Err(UsageError::error("no encoder is named", "name one by --encoder, such as --encoder codebert"));
+            return Err(UsageError::error(
+                "no encoder is named",
+                "name one by --encoder, such as --encoder all-minilm-l6-v2",
+            ));
         }
         (Method::Bm25, Some(_)) => {
             return Err(UsageError::error("`--encoder` is for embeddings", "add --method embedding"));
@@ -97,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 let first = Some(args.prefilter).filter(|n| *n > 0);
                 let found = |hunk: &Hunk| match &encoder {
                     None => Ok(index.contexts(hunk, &settings)),
-                    Some(encoder) => index.nearest(hunk, &settings, first, |a, b| encoder.cosine(a, b)),
+                    Some(encoder) => index.nearest(hunk, &settings, first, |texts| encoder.vectors(texts)),
                 };
                 for hunk in &own {
                     match found(hunk) {

@@ -1,4 +1,5 @@
-//! Whether two comments say the same by an encoder and a classifier: near each other, and one follows from the other.
+//! Whether two comments say the same by an encoder and a classifier: near each other, and one follows from the other; or by an encoder
+//! alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,7 @@ impl Likeness {
     }
 }
 
-/// A decider that is two models.
+/// A decider that is two models, or an encoder alone.
 #[derive(Debug)]
 pub struct ByModels<'a> {
     models: &'a dyn Compare,
@@ -100,7 +101,7 @@ impl<'a> ByModels<'a> {
     /// # Errors
     /// There are no such references, or a model fails.
     pub fn of_neighbours(models: &'a dyn Compare, dataset: &Dataset) -> Result<Self, String> {
-        let entailment = 0.5;
+        let entailment = if models.classifies() { 0.5 } else { 0.0 };
         let pairs = overlapping(&dataset.comments);
         let mut cosines = Vec::new();
         for (a, b) in &pairs {
@@ -171,7 +172,7 @@ pub fn overlapping(comments: &[Comment]) -> Vec<(&Comment, &Comment)> {
 
 impl Decider for ByModels<'_> {
     fn name(&self) -> String {
-        format!("embed+nli:{}", self.models.name())
+        format!("{}:{}", if self.models.classifies() { "embed+nli" } else { "embed" }, self.models.name())
     }
 
     fn decide(&self, prediction: &Prediction, comment: &Comment) -> Meaning {

@@ -25,8 +25,8 @@ const ROUNDING: f64 = 1e-6;
 pub struct Postings {
     /// The number of each word, by its hash: of three million words two share one with a probability below one in a million.
     words: HashMap<u64, u32>,
-    /// By word: where its entries begin; one more than there are words.
-    starts: Vec<usize>,
+    /// By word: where its entries end; those of the next begin there.
+    ends: Vec<u32>,
     /// By entry: the piece; those of a word are in order.
     pieces: Vec<u32>,
     /// By entry: how often, or [`MANY`].
@@ -41,9 +41,11 @@ pub struct Postings {
 #[derive(Default)]
 struct Read {
     words: HashMap<u64, u32>,
-    numbers: Vec<u32>,
-    times: Vec<u8>,
-    many: HashMap<usize, u32>,
+    /// By word: in how many pieces it is.
+    counts: Vec<u32>,
+    /// Of each piece its words in the order of their numbers, each by how much its number is above that of the one before, and how often:
+    /// whole numbers of as few bytes as they need, since this stands beside all that is made of it.
+    entries: Vec<u8>,
     /// By piece: how many entries, and how many words.
     lengths: Vec<(u32, u32)>,
 }
@@ -57,17 +59,41 @@ impl Read {
             of_piece.push(*self.words.entry(hasher.hash_one(word)).or_insert(next));
         });
         of_piece.sort_unstable();
-        let before = self.numbers.len();
+        self.counts.resize(self.words.len(), 0);
+        let (mut before, mut n) = (0, 0);
         for same in of_piece.chunk_by(|a, b| a == b) {
-            let times = u8::try_from(same.len()).unwrap_or(MANY);
-            if times == MANY {
-                self.many.insert(self.numbers.len(), same.len() as u32);
+            self.counts[same[0] as usize] += 1;
+            // one bit says whether it is there more than once
+            put(&mut self.entries, (same[0] - before) << 1 | u32::from(same.len() > 1));
+            if same.len() > 1 {
+                put(&mut self.entries, same.len() as u32);
             }
-            self.numbers.push(same[0]);
-            self.times.push(times);
+            (before, n) = (same[0], n + 1);
         }
-        self.lengths.push(((self.numbers.len() - before) as u32, of_piece.len() as u32));
+        self.lengths.push((n, of_piece.len() as u32));
     }
+}
+
+/// Adds a number, seven bits a byte, the low ones first.
+fn put(bytes: &mut Vec<u8>, mut number: u32) {
+    while number > 0x7f {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number that [`put`] has added.
+fn take<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> u32 {
+    let (mut number, mut bits) = (0, 0);
+    for byte in bytes {
+        number |= u32::from(byte & 0x7f) << bits;
+        bits += 7;
+        if *byte < 0x80 {
+            break;
+        }
+    }
+    number
 }
 
 /// A word of a question.
@@ -83,27 +109,32 @@ impl Postings {
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Postings {
         let (mut read, mut of_piece) = (Read::default(), Vec::new());
         texts.into_iter().for_each(|text| read.add(text.as_ref(), &mut of_piece));
-        let mut starts = vec![0; read.words.len() + 1];
-        read.numbers.iter().for_each(|number| starts[*number as usize + 1] += 1);
-        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
-        let (mut pieces, mut times) = (vec![0; read.numbers.len()], vec![0; read.numbers.len()]);
-        let (mut next, mut many, mut from) = (starts.clone(), HashMap::new(), 0);
+        // where the entries of each word begin; each place moves on until it is where they end
+        let (mut ends, mut sum) = (read.counts, 0);
+        for end in &mut ends {
+            sum += std::mem::replace(end, sum);
+        }
+        let (mut pieces, mut times, mut many) = (vec![0; sum as usize], vec![0; sum as usize], HashMap::new());
+        let mut entries = read.entries.iter();
         for (piece, (n, _)) in read.lengths.iter().enumerate() {
-            for old in from..from + *n as usize {
-                let to = &mut next[read.numbers[old] as usize];
-                (pieces[*to], times[*to]) = (piece as u32, read.times[old]);
-                if let Some(n) = read.many.get(&old).filter(|_| read.times[old] == MANY) {
-                    many.insert(*to, *n);
+            let mut word = 0;
+            for _ in 0..*n {
+                let entry = take(&mut entries);
+                word += entry >> 1;
+                let n = if entry & 1 == 1 { take(&mut entries) } else { 1 };
+                let to = ends[word as usize] as usize;
+                ends[word as usize] += 1;
+                (pieces[to], times[to]) = (piece as u32, u8::try_from(n).unwrap_or(MANY));
+                if times[to] == MANY {
+                    many.insert(to, n);
                 }
-                *to += 1;
             }
-            from += *n as usize;
         }
         let n_words: f64 = read.lengths.iter().map(|(_, words)| f64::from(*words)).sum();
         let mean = n_words / read.lengths.len().max(1) as f64;
         let norm = |(_, words): &(u32, u32)| (K1 * (1.0 - B + B * f64::from(*words) / mean)) as f32;
         let norms = read.lengths.iter().map(norm).collect();
-        Postings { words: read.words, starts, pieces, times, many, norms }
+        Postings { words: read.words, ends, pieces, times, many, norms }
     }
 
     /// How many entries there are.
@@ -120,7 +151,8 @@ impl Postings {
         wanted.sort_unstable();
         wanted.dedup();
         let term = |word: u32| {
-            let entries = self.starts[word as usize]..self.starts[word as usize + 1];
+            let start = word.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+            let entries = start as usize..self.ends[word as usize] as usize;
             let (n, with) = (self.norms.len() as f64, entries.len() as f64);
             Term { most: (1.0 + (n - with + 0.5) / (with + 0.5)).ln() * (K1 + 1.0), entries }
         };
@@ -138,9 +170,16 @@ impl Postings {
         term.most * times / (times + f64::from(self.norms[self.pieces[entry] as usize]))
     }
 
-    /// The pieces with the highest scores, at most so many, of those that are kept and have a word of a text: the best first, those that
-    /// are as good in their order. Words that are in many pieces are looked up only in those that can still be among the first.
-    pub fn best(&self, text: &str, n: usize, keep: impl Fn(usize) -> bool) -> Vec<(usize, f32)> {
+    /// The pieces with the highest scores, at most so many, of those that have a word of a text and, as far as they are `doubtful`, are
+    /// kept: the best first, those that are as good in their order. Words that are in many pieces are looked up only in those that can
+    /// still be among the first.
+    pub fn best(
+        &self,
+        text: &str,
+        n: usize,
+        doubtful: &Range<usize>,
+        keep: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
         let terms = self.terms(text);
         let mut scores = vec![0.0f64; self.norms.len()];
         let mut found: Vec<u32> = Vec::new();
@@ -160,7 +199,7 @@ impl Postings {
                 let piece = self.pieces[entry];
                 let score = &mut scores[piece as usize];
                 if *score == 0.0 {
-                    match keep(piece as usize) {
+                    match !doubtful.contains(&(piece as usize)) || keep(piece as usize) {
                         true => found.push(piece),
                         false => *score = f64::NEG_INFINITY,
                     }
@@ -256,6 +295,8 @@ mod tests {
 
     use super::*;
 
+    const ALL: Range<usize> = 0..usize::MAX;
+
     fn of(text: &str) -> Vec<String> {
         let mut found = Vec::new();
         words(text, |word| found.push(word.to_owned()));
@@ -271,12 +312,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_come_back_as_they_were() {
+        let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, u32::MAX];
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|number| put(&mut bytes, *number));
+        let mut bytes = bytes.iter();
+        assert_eq!(numbers.map(|_| take(&mut bytes)), numbers);
+        assert_eq!(bytes.len(), 0);
+    }
+
+    #[test]
     fn nothing_is_found_in_nothing() {
-        assert_eq!(Postings::new([""; 0]).best("a", 3, |_| true), []);
-        assert_eq!(Postings::new(["a b", "c"]).best("d", 3, |_| true), []);
-        assert_eq!(Postings::new(["a b", "c"]).best("c c", 3, |_| true).len(), 1);
-        assert_eq!(Postings::new(["a b", "c"]).best("c", 3, |_| false), []);
-        assert_eq!(Postings::new(["a b", "c"]).best("c", 0, |_| true), []);
+        assert_eq!(Postings::new([""; 0]).best("a", 3, &ALL, |_| true), []);
+        assert_eq!(Postings::new(["a b", "c"]).best("d", 3, &ALL, |_| true), []);
+        assert_eq!(Postings::new(["a b", "c"]).best("c c", 3, &ALL, |_| true).len(), 1);
+        assert_eq!(Postings::new(["a b", "c"]).best("c", 3, &ALL, |_| false), []);
+        assert_eq!(Postings::new(["a b", "c"]).best("c", 0, &ALL, |_| true), []);
     }
 
     /// Words as they are in code: a few are nearly everywhere, most are rare.
@@ -311,7 +362,7 @@ mod tests {
             let mut slow: Vec<usize> = (0..texts.len()).filter(|i| i % 7 != 0 && sums[*i] > 0.0).collect();
             slow.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]).then(a.cmp(b)));
             for n in [1, 3, 1000] {
-                let best = postings.best(query, n, |piece| piece % 7 != 0);
+                let best = postings.best(query, n, &ALL, |piece| piece % 7 != 0);
                 assert_eq!(best.len(), slow.len().min(n));
                 for ((piece, score), want) in best.iter().zip(&slow) {
                     // pieces whose sums differ by less than a score can tell may change places

@@ -9,6 +9,7 @@ use std::{
 use rand::{SeedableRng, seq::index::sample};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use veridiff_engine::encoder::Embedding;
 use veridiff_git::{GitError, Snapshot};
 use veridiff_text::named;
 
@@ -163,16 +164,22 @@ impl Index {
         self.chunks.len()
     }
 
-    /// The `n` pieces that are most like a text, of those that are kept, the best first; those that are as good in the order of their
-    /// paths and lines.
-    pub fn search(&self, query: &str, n: usize, keep: impl Fn(&Chunk) -> bool) -> Vec<(&Chunk, f32)> {
-        let best = self.postings.best(query, n, |piece| keep(&self.chunks[piece]));
+    /// The pieces of a file, by their places.
+    fn of_file(&self, path: &str) -> Range<usize> {
+        self.chunks.partition_point(|chunk| *chunk.path < *path)
+            ..self.chunks.partition_point(|chunk| *chunk.path <= *path)
+    }
+
+    /// The `n` pieces that are most like a text, without those of a file that are not kept, the best first; those that are as good in the
+    /// order of their paths and lines.
+    pub fn search(&self, query: &str, n: usize, path: &str, keep: impl Fn(&Chunk) -> bool) -> Vec<(&Chunk, f32)> {
+        let best = self.postings.best(query, n, &self.of_file(path), |piece| keep(&self.chunks[piece]));
         best.into_iter().map(|(piece, score)| (&self.chunks[piece], score)).collect()
     }
 
     /// What a hunk gets: no piece has lines of the hunk itself.
     pub fn contexts(&self, hunk: &Hunk, settings: &Settings) -> Vec<Context> {
-        let hits = self.search(&changed(hunk), settings.top, |chunk| is_other(chunk, hunk, settings));
+        let hits = self.search(&changed(hunk), settings.top, &hunk.path, |chunk| is_other(chunk, hunk, settings));
         hits.into_iter().enumerate().map(|(i, hit)| context(hunk, "bm25", i, hit)).collect()
     }
 
@@ -186,18 +193,18 @@ impl Index {
         hunk: &Hunk,
         settings: &Settings,
         first: Option<usize>,
-        cosine: impl Fn(&str, &str) -> Result<Option<f64>, String>,
+        vectors: impl Fn(&[&str]) -> Result<Vec<Embedding>, String>,
     ) -> Result<Vec<Context>, String> {
         let query = changed(hunk);
         let is_other = |chunk: &Chunk| is_other(chunk, hunk, settings);
         let pieces: Vec<&Chunk> = match first {
             None => self.chunks.iter().filter(|chunk| is_other(chunk)).collect(),
-            Some(n) => self.search(&query, n, is_other).into_iter().map(|(chunk, _)| chunk).collect(),
+            Some(n) => self.search(&query, n, &hunk.path, is_other).into_iter().map(|(chunk, _)| chunk).collect(),
         };
-        let mut found = Vec::new();
-        for chunk in pieces {
-            found.extend(cosine(&query, chunk.text())?.map(|near| (chunk, near as f32)));
-        }
+        let asked = vectors(&[&query])?.remove(0);
+        let texts: Vec<&str> = pieces.iter().map(|chunk| chunk.text()).collect();
+        let near = |(chunk, vector): (_, Embedding)| Some((chunk, asked.cosine(&vector)? as f32));
+        let mut found: Vec<(&Chunk, f32)> = pieces.into_iter().zip(vectors(&texts)?).filter_map(near).collect();
         found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| (&a.path, a.start).cmp(&(&b.path, b.start))));
         let method = first.map_or_else(|| "embedding".to_owned(), |n| format!("embedding of bm25:{n}"));
         Ok(found.into_iter().take(settings.top).enumerate().map(|(i, hit)| context(hunk, &method, i, hit)).collect())
@@ -206,10 +213,9 @@ impl Index {
     /// Pieces by chance: what any method has to be better than.
     pub fn by_chance(&self, hunk: &Hunk, settings: &Settings, seed: u64) -> Vec<Context> {
         let n = self.chunks.len();
-        let of_file = self.chunks.partition_point(|chunk| *chunk.path < *hunk.path)
-            ..self.chunks.partition_point(|chunk| *chunk.path <= *hunk.path);
         // as many more as could be left out
-        let drawn = sample(&mut ChaCha8Rng::seed_from_u64(seed), n, n.min(settings.top + of_file.len()));
+        let most = settings.top + self.of_file(&hunk.path).len();
+        let drawn = sample(&mut ChaCha8Rng::seed_from_u64(seed), n, n.min(most));
         let others = drawn.into_iter().map(|at| &self.chunks[at]).filter(|chunk| is_other(chunk, hunk, settings));
         others.take(settings.top).enumerate().map(|(i, chunk)| context(hunk, "chance", i, (chunk, 0.0))).collect()
     }
@@ -318,7 +324,7 @@ mod tests {
     fn both_ways_of_writing_a_name_find_each_other() {
         let index = index();
         let paths = |query: &str| {
-            let found = index.search(query, 9, |_| true);
+            let found = index.search(query, 9, "", |_| true);
             found.iter().map(|(chunk, _)| chunk.path.to_string()).collect::<Vec<_>>()
         };
         for query in ["parseJsonConfig", "parse_json_config"] {
@@ -339,7 +345,7 @@ mod tests {
         let tokens: Vec<Vec<String>> = index.chunks.iter().map(|chunk| tokenize(chunk.text())).collect();
         let mean = tokens.iter().map(Vec::len).sum::<usize>() as f64 / tokens.len() as f64;
         let query: BTreeSet<String> = tokenize("parse the json of width").into_iter().collect();
-        for (chunk, score) in index.search("parse the json of width", 9, |_| true) {
+        for (chunk, score) in index.search("parse the json of width", 9, "", |_| true) {
             let place = index.chunks.iter().position(|other| other == chunk).unwrap();
             let mut want = 0.0;
             for word in &query {
@@ -377,21 +383,22 @@ mod tests {
         assert!(!contexts.is_empty() && contexts.iter().all(|c| c.end < 30 || c.start > 31), "{contexts:?}");
         assert!(index.contexts(&hunk, &Settings { other_files_only: true, ..Settings::default() }).is_empty());
         // by an encoder, the same as looking at each piece
-        let cosine = |a: &str, b: &str| Ok(Some((a.len() as f64 / (1 + b.len()) as f64).min(1.0)));
+        let vector = |text: &str| Embedding { vector: vec![text.len() as f32, 100.0], n_tokens: 1, n_cut: 0 };
+        let vectors = |texts: &[&str]| Ok(texts.iter().map(|text| vector(text)).collect());
         let all = Settings { top: 2, ..Settings::default() };
-        let nearest = index.nearest(&hunk, &all, None, cosine).unwrap();
+        let nearest = index.nearest(&hunk, &all, None, vectors).unwrap();
         let mut slow: Vec<(usize, f64)> = index
             .chunks
             .iter()
             .filter(|c| c.end < 30 || c.start > 31)
-            .map(|c| (c.start, cosine(&changed(&hunk), c.text()).unwrap().unwrap()))
+            .map(|c| (c.start, vector(&changed(&hunk)).cosine(&vector(c.text())).unwrap()))
             .collect();
         slow.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
         let starts = |contexts: &[Context]| contexts.iter().map(|c| c.start).collect::<Vec<_>>();
         assert_eq!(starts(&nearest), slow[..2].iter().map(|(start, _)| *start).collect::<Vec<_>>());
-        let first = index.nearest(&hunk, &all, Some(1), cosine).unwrap();
+        let first = index.nearest(&hunk, &all, Some(1), vectors).unwrap();
         assert!(first.len() <= 1 && first.iter().all(|c| c.method == "embedding of bm25:1"), "{first:?}");
-        assert!(index.nearest(&hunk, &all, None, |_, _| Err("broken".into())).is_err());
+        assert!(index.nearest(&hunk, &all, None, |_| Err("broken".into())).is_err());
         assert!(index.by_chance(&hunk, &all, 0).iter().all(|c| c.end < 30 || c.start > 31));
         let mut quality = Quality::default();
         quality.add("`read_all` of FileReader", "", "class FileReader", "");
@@ -444,7 +451,7 @@ mod tests {
             .map(|i| {
                 let (at, start) = (i * n / 50, std::time::Instant::now());
                 let chunk = &index.chunks[at];
-                assert_eq!(index.search(chunk.text(), 3, |other| other.path != chunk.path).len(), 3);
+                assert_eq!(index.search(chunk.text(), 3, &chunk.path, |_| false).len(), 3);
                 start.elapsed().as_secs_f64() * 1e3
             })
             .collect();
