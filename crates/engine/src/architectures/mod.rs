@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(error.hint(), None);
         let encoder = unsupported(Path::new("config.json"), "RobertaModel");
         assert!(encoder.hint().unwrap().contains("--encoder"));
-        assert_eq!(model_types(), ["llama", "qwen2", "qwen3", "mistral", "t5", "roberta", "deberta-v2"]);
+        assert_eq!(model_types(), ["llama", "qwen2", "qwen3", "mistral", "t5", "bert", "roberta", "deberta-v2"]);
     }
 }

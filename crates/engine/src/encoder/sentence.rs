@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(Sentence::read(folder(&[]).path()).unwrap(), Sentence::default());
         let plain = folder(&[("modules.json", &MODULES.replace("1_Pooling", "../x"))]);
         assert!(Sentence::read(plain.path()).unwrap_err().to_string().contains("beside it"));
-        let dense = folder(&[("modules.json", &MODULES.replace("Normalize\"", "Dense\""))]);
+        let dense = folder(&[("modules.json", &MODULES.replace("models.Transformer", "models.Dense"))]);
         assert!(Sentence::read(dense.path()).unwrap_err().to_string().contains("Dense"));
     }
 }
