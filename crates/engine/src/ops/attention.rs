@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::{
     HeadLayout, Real,
     cpu::{rotate_head, sum},
-    kernel::{Columns, Element, Left, PANEL, Packed, Within, product_within},
+    kernel::{Columns, Element, Left, Packed, WIDEST, Within, product_within},
     scratch::{Scratch, written},
     simd::vectorised,
 };
@@ -21,9 +21,10 @@ use super::{
 /// Query rows handled at once: their scores against all earlier keys stay in the level-2 cache.
 const TILE: usize = 64;
 
-/// Where the keys of a tile begin whose first query sees those from `first` on: at a panel, which products of columns need.
+/// Where the keys of a tile begin whose first query sees those from `first` on: where a panel begins, which products of columns need, and
+/// at the same key whatever a panel's width is.
 pub(super) fn first_of_tile(first: usize) -> usize {
-    first / PANEL * PANEL
+    first / WIDEST * WIDEST
 }
 
 /// Softmax of `scale * row` over the entries `seen`; the rest become zero.

@@ -1,8 +1,8 @@
-//! Matrix products on the CPU: rows of a left-hand side against panels of 64 columns of a right-hand side.
+//! Matrix products on the CPU: rows of a left-hand side against panels of columns of a right-hand side.
 //!
 //! The right-hand side of a layer is packed once and used by every row that passes; the left-hand side is read as it lies.
 //! What is multiplied is an [`Element`]: f32, f64, bf16 pairs that are accumulated in f32 ([`Bf16`]), or f32 rounded to bf16
-//! ([`Rounded`]). Tiles of 6 rows and 64 columns live in registers; they are written with the intrinsics of AVX-512 or AVX2 where
+//! ([`Rounded`]). Tiles of 6 rows and a panel's columns live in registers; they are written with the intrinsics of AVX-512 or AVX2 where
 //! the processor has them, elsewhere with loops that the compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
 //! neither on batches nor on threads.
 
@@ -29,8 +29,15 @@ mod rounded;
 
 pub(crate) use rounded::Rounded;
 
-/// Columns of a panel: four vectors of sixteen f32.
-pub(crate) const PANEL: usize = 64;
+/// Columns of the widest panel: four vectors of AVX-512. Every panel's width divides it.
+pub(crate) const WIDEST: usize = 64;
+
+/// Columns of a panel: those whose sums are in registers at once, so that a tile reads its panel from one end to the other. With AVX2 these
+/// are 16, and panels of 64 were read in strides that fill a quarter of the level-1 cache: 72 GFLOP/s for 92 on Zen 3.
+pub(crate) fn panel_width() -> usize {
+    if instructions() == Instructions::Avx2 { 16 } else { WIDEST }
+}
+
 /// Rows of a tile; with four vectors a row this leaves registers for the operands.
 const TILE_ROWS: usize = 6;
 /// Most words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2
@@ -40,7 +47,7 @@ const BLOCK_STEPS: usize = 768;
 /// Rows that go through all panels together.
 pub(crate) const BLOCK_ROWS: usize = 96;
 /// Columns of the rectangles that a large product is divided into.
-const BLOCK_COLUMNS: usize = 8 * PANEL;
+const BLOCK_COLUMNS: usize = 8 * WIDEST;
 
 /// What is multiplied, how it is stored, and what it is accumulated in.
 pub(crate) trait Element: Copy + Send + Sync + 'static {
@@ -69,8 +76,8 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn column_words(x: &[Self::Real], rows: usize, cols: usize, stride: usize) -> (Words<'_, Self::Word>, usize);
     /// The same for `x` `[rows, cols]`, into the first columns of words `[rows / PER_WORD, stride]`.
     fn put_column_words(x: &[Self::Real], cols: usize, words: &mut [Self::Word], stride: usize);
-    /// The first words of rows that begin `stride` apart, at most [`PANEL`] rows, into the columns of `steps`: as many of each row as
-    /// there are steps, which are [`PANEL`] wide.
+    /// The first words of rows that begin `stride` apart, at most [`panel_width`] rows, into the columns of `steps`: as many of each row as
+    /// there are steps, which are [`panel_width`] wide.
     fn put_transposed(rows: &[Self::Word], stride: usize, steps: &mut [Self::Word]);
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
@@ -296,8 +303,9 @@ impl Element for Bf16 {
 
 /// See [`Element::put_transposed`]; of some rows and columns.
 fn put_transposed<W: Copy>(words: &[W], stride: usize, rows: Range<usize>, columns: Range<usize>, steps: &mut [W]) {
+    let width = panel_width();
     for p in columns {
-        let step = &mut steps[p * PANEL..][..PANEL];
+        let step = &mut steps[p * width..][..width];
         for c in rows.clone() {
             step[c] = words[c * stride + p];
         }
@@ -305,13 +313,14 @@ fn put_transposed<W: Copy>(words: &[W], stride: usize, rows: Range<usize>, colum
 }
 
 fn put_transposed_doubles(words: &[f64], stride: usize, steps: &mut [f64]) {
-    put_transposed(words, stride, 0..words.len().div_ceil(stride.max(1)), 0..steps.len() / PANEL, steps);
+    put_transposed(words, stride, 0..words.len().div_ceil(stride.max(1)), 0..steps.len() / panel_width(), steps);
 }
 
 /// The same of words of four bytes, squares of four at a time where the processor has vectors for that.
 fn put_transposed_singles(words: &[f32], stride: usize, steps: &mut [f32]) {
-    let (n, n_steps) = (words.len().div_ceil(stride.max(1)), steps.len() / PANEL);
-    assert!(n <= PANEL && (n == 0 || (n - 1) * stride + n_steps <= words.len()), "the words do not fit");
+    let width = panel_width();
+    let (n, n_steps) = (words.len().div_ceil(stride.max(1)), steps.len() / width);
+    assert!(n <= width && (n == 0 || (n - 1) * stride + n_steps <= words.len()), "the words do not fit");
     #[cfg(target_arch = "x86_64")]
     let (rows, columns) = (n / 4 * 4, n_steps / 4 * 4);
     #[cfg(not(target_arch = "x86_64"))]
@@ -326,7 +335,7 @@ fn put_transposed_singles(words: &[f32], stride: usize, steps: &mut [f32]) {
                 let (mut r0, mut r1, mut r2, mut r3) = (row(0), row(1), row(2), row(3));
                 _MM_TRANSPOSE4_PS(&mut r0, &mut r1, &mut r2, &mut r3);
                 for (i, r) in [r0, r1, r2, r3].into_iter().enumerate() {
-                    _mm_storeu_ps(steps.as_mut_ptr().add((p + i) * PANEL + c), r);
+                    _mm_storeu_ps(steps.as_mut_ptr().add((p + i) * width + c), r);
                 }
             }
         }
@@ -482,11 +491,12 @@ impl<'a, E: Element> Columns<'a, E> {
 
     /// As the right-hand side of a product.
     pub(crate) fn right(&self) -> Right<'_, E> {
-        Right { words: &self.words, steps: self.steps, cols: self.cols, panel_stride: PANEL, step_stride: self.stride }
+        let (steps, cols) = (self.steps, self.cols);
+        Right { words: &self.words, steps, cols, panel_stride: panel_width(), step_stride: self.stride }
     }
 }
 
-/// A right-hand side in panels of [`PANEL`] columns: `[panels, steps, PANEL]` words, zeros after the last column and step.
+/// A right-hand side in panels of [`panel_width`] columns: `[panels, steps, width]` words, zeros after the last column and step.
 pub(crate) struct Packed<E: Element> {
     words: Memory<E::Word>,
     /// Elements that are reduced over.
@@ -539,18 +549,18 @@ impl<E: Element> Packed<E> {
 
     /// Words of all panels.
     fn len(inputs: usize, outputs: usize) -> usize {
-        outputs.div_ceil(PANEL) * inputs.div_ceil(E::PER_WORD) * PANEL
+        outputs.div_ceil(panel_width()) * inputs.div_ceil(E::PER_WORD) * panel_width()
     }
 
     /// The right-hand side of `x Wᵀ` for `w` `[outputs, inputs]`, rows `stride` apart.
     pub(crate) fn of_rows(w: &[E::Real], outputs: usize, inputs: usize, stride: usize) -> Self {
         assert!(outputs == 0 || (outputs - 1) * stride + inputs <= w.len(), "matrix view out of bounds");
-        let mut packed = Self::empty(inputs, outputs);
+        let (width, mut packed) = (panel_width(), Self::empty(inputs, outputs));
         packed.for_panels(|j, panel| {
-            let rows = j * PANEL..outputs.min((j + 1) * PANEL);
+            let rows = j * width..outputs.min((j + 1) * width);
             let (words, stride) = E::row_words(&w[rows.start * stride..], rows.len(), inputs, stride);
             for (c, row) in words.chunks(stride.max(1)).take(rows.len()).enumerate() {
-                for (step, &word) in panel.chunks_exact_mut(PANEL).zip(row) {
+                for (step, &word) in panel.chunks_exact_mut(width).zip(row) {
                     step[c] = word;
                 }
             }
@@ -565,18 +575,18 @@ impl<E: Element> Packed<E> {
         const AT_ONCE: usize = 256;
         /// Steps of a panel that are written at once, 16 KiB of them.
         const STEPS: usize = 64;
-        let inputs = w.dims().1;
+        let (width, inputs) = (panel_width(), w.dims().1);
         let at_once = AT_ONCE.next_multiple_of(w.block().max(1));
         let len = Self::len(inputs, rows.len());
         let words = if own { Memory::Own(vec![E::Word::default(); len]) } else { Memory::Scratch(Scratch::new(len)) };
         let mut packed = Packed { words, inputs, outputs: rows.len() };
         packed.for_panels(|j, panel| {
-            let of_panel = rows.start + j * PANEL..rows.end.min(rows.start + (j + 1) * PANEL);
+            let of_panel = rows.start + j * width..rows.end.min(rows.start + (j + 1) * width);
             let n = of_panel.len();
-            if n < PANEL {
+            if n < width {
                 panel.fill(E::Word::default());
             }
-            let mut numbers = Scratch::<f32>::new(PANEL * at_once);
+            let mut numbers = Scratch::<f32>::new(width * at_once);
             for first in (0..inputs).step_by(at_once) {
                 let at = first..inputs.min(first + at_once);
                 for (row, numbers) in of_panel.clone().zip(numbers.chunks_exact_mut(at.len())) {
@@ -584,8 +594,8 @@ impl<E: Element> Packed<E> {
                 }
                 let numbers = E::reals(&numbers[..n * at.len()]);
                 let (words, stride) = E::row_words(&numbers, n, at.len(), at.len());
-                let steps = &mut panel[first / E::PER_WORD * PANEL..][..stride * PANEL];
-                for (i, steps) in steps.chunks_mut(STEPS * PANEL).enumerate() {
+                let steps = &mut panel[first / E::PER_WORD * width..][..stride * width];
+                for (i, steps) in steps.chunks_mut(STEPS * width).enumerate() {
                     E::put_transposed(&words[i * STEPS..n * stride], stride, steps);
                 }
             }
@@ -598,22 +608,23 @@ impl<E: Element> Packed<E> {
         self.transposed_part(0..self.outputs)
     }
 
-    /// The same for some rows of `W` only; the first is a multiple of [`PANEL`].
+    /// The same for some rows of `W` only; the first is a multiple of [`panel_width`].
     pub(crate) fn transposed_part(&self, rows: Range<usize>) -> Self {
-        debug_assert!(rows.start.is_multiple_of(PANEL));
+        let width = panel_width();
+        debug_assert!(rows.start.is_multiple_of(width));
         let mut out = Self::empty(rows.len(), self.inputs);
         let steps = self.steps();
-        let words = &self.words[rows.start / PANEL * steps * PANEL..];
-        // columns j*PANEL.. of the transpose are inputs j*PANEL.. of this one: a run of its steps
+        let words = &self.words[rows.start / width * steps * width..];
+        // columns j*width.. of the transpose are inputs j*width.. of this one: a run of its steps
         out.for_panels(|j, panel| {
-            let first = j * PANEL / E::PER_WORD;
-            let last = steps.min((j + 1) * PANEL / E::PER_WORD);
-            for (p, out) in panel.chunks_exact_mut(PANEL).enumerate() {
+            let first = j * width / E::PER_WORD;
+            let last = steps.min((j + 1) * width / E::PER_WORD);
+            for (p, out) in panel.chunks_exact_mut(width).enumerate() {
                 let row = p * E::PER_WORD;
-                let words = &words[(row / PANEL) * steps * PANEL + row % PANEL..];
+                let words = &words[(row / width) * steps * width + row % width..];
                 for (i, step) in (first..last).enumerate() {
                     // the neighbour is a padding zero where the number of rows is odd: panels are even
-                    let pair = E::transposed(words[step * PANEL], words[step * PANEL + E::PER_WORD - 1]);
+                    let pair = E::transposed(words[step * width], words[step * width + E::PER_WORD - 1]);
                     out[i * E::PER_WORD..][..E::PER_WORD].copy_from_slice(&pair[..E::PER_WORD]);
                 }
             }
@@ -623,18 +634,18 @@ impl<E: Element> Packed<E> {
 
     /// Calls `f(panel number, panel)` for all panels, in parallel.
     fn for_panels(&mut self, f: impl Fn(usize, &mut [E::Word]) + Sync) {
-        let width = self.steps() * PANEL;
-        if width > 0 {
-            self.words.par_chunks_exact_mut(width).enumerate().for_each(|(j, panel)| f(j, panel));
+        let words = self.steps() * panel_width();
+        if words > 0 {
+            self.words.par_chunks_exact_mut(words).enumerate().for_each(|(j, panel)| f(j, panel));
         }
     }
 
     /// One row of the `w` that [`Packed::of_rows`] was given, as it was rounded.
     pub(crate) fn row(&self, row: usize, out: &mut [E::Real]) {
-        let steps = self.steps();
-        let at = (row / PANEL) * steps * PANEL + row % PANEL;
+        let (steps, width) = (self.steps(), panel_width());
+        let at = (row / width) * steps * width + row % width;
         for (p, out) in out.chunks_mut(E::PER_WORD).enumerate() {
-            let elements = E::elements(self.words[at + p * PANEL]);
+            let elements = E::elements(self.words[at + p * width]);
             out.copy_from_slice(&elements[..out.len()]);
         }
     }
@@ -642,7 +653,8 @@ impl<E: Element> Packed<E> {
     /// The whole of it.
     pub(crate) fn right(&self) -> Right<'_, E> {
         let steps = self.steps();
-        Right { words: &self.words, steps, cols: self.outputs, panel_stride: steps * PANEL, step_stride: PANEL }
+        let step_stride = panel_width();
+        Right { words: &self.words, steps, cols: self.outputs, panel_stride: steps * step_stride, step_stride }
     }
 }
 
@@ -657,10 +669,10 @@ pub(crate) struct Right<'a, E: Element> {
 }
 
 impl<'a, E: Element> Right<'a, E> {
-    /// Some of the columns; the first is a multiple of [`PANEL`].
+    /// Some of the columns; the first is a multiple of [`panel_width`].
     pub(crate) fn columns(self, range: Range<usize>) -> Self {
-        debug_assert!(range.start.is_multiple_of(PANEL) && range.end <= self.cols);
-        Right { words: &self.words[range.start / PANEL * self.panel_stride..], cols: range.len(), ..self }
+        debug_assert!(range.start.is_multiple_of(panel_width()) && range.end <= self.cols);
+        Right { words: &self.words[range.start / panel_width() * self.panel_stride..], cols: range.len(), ..self }
     }
 
     /// Some of the elements that are reduced over; the first is even.
@@ -701,7 +713,7 @@ impl Within {
     }
 }
 
-/// Up to [`TILE_ROWS`] rows and [`PANEL`] columns of a product.
+/// Up to [`TILE_ROWS`] rows and [`panel_width`] columns of a product.
 ///
 /// `a` must be readable at `i * a_row + p * a_step`, `b` at `p * b_step + j`, `c` writable at `i * c_row + j`, for all
 /// `i < rows`, `p < steps`, `j < cols`.
@@ -728,7 +740,7 @@ unsafe fn portable_tile<E: Element>(t: &Tile<E>) {
         #[inline(always)]
         || {
             for i in 0..t.rows {
-                let mut acc = [E::Real::default(); PANEL];
+                let mut acc = [E::Real::default(); WIDEST];
                 for p in 0..t.steps {
                     // SAFETY: inside the operands, as the caller vouches.
                     let (a, b) = unsafe {
@@ -762,7 +774,7 @@ pub(crate) fn product_of<E: Element>(left: &Left<'_, E>, right: Right<'_, E>) ->
 }
 
 /// `left @ right`, rows one behind the other, where the right-hand side's `n` columns are made some at a time: `part` is asked for
-/// `at_once` of them, a multiple of [`PANEL`], or for the rest.
+/// `at_once` of them, a multiple of [`panel_width`], or for the rest.
 pub(crate) fn product_of_parts<E: Element>(
     left: &Left<'_, E>,
     n: usize,
@@ -840,9 +852,8 @@ impl<'a, E: Element> Rectangles<'a, E> {
         assert_eq!(steps, right.steps, "matrix product of unlike shapes");
         assert!(m == 0 || n == 0 || (m - 1) * c_row + n <= len, "the result does not fit");
         if m > 0 && n > 0 && steps > 0 {
-            let panels = n.div_ceil(PANEL);
-            let last_panel =
-                (panels - 1) * right.panel_stride + (steps - 1) * right.step_stride + n - (panels - 1) * PANEL;
+            let before = (n - 1) / panel_width();
+            let last_panel = before * right.panel_stride + (steps - 1) * right.step_stride + n - before * panel_width();
             let last_left = (m - 1) * left.row_stride + (steps - 1) * left.step_stride + 1;
             assert!(last_panel <= right.words.len() && last_left <= left.words.len(), "an operand is too short");
         }
@@ -869,15 +880,15 @@ impl<'a, E: Element> Rectangles<'a, E> {
         }
     }
 
-    /// A rectangle inside the result; the first column is a multiple of [`PANEL`].
+    /// A rectangle inside the result; the first column is a multiple of [`panel_width`].
     fn work_out(&self, rows: Range<usize>, cols: Range<usize>) {
-        let (left, right) = (self.left, self.right);
+        let (left, right, width) = (self.left, self.right, panel_width());
         for first in (0..left.steps.max(1)).step_by(BLOCK_STEPS) {
             let steps = first.min(left.steps)..left.steps.min(first + BLOCK_STEPS);
-            for j in cols.clone().step_by(PANEL) {
+            for j in cols.clone().step_by(width) {
                 for i in rows.clone().step_by(TILE_ROWS) {
                     let rows = i..rows.end.min(i + TILE_ROWS);
-                    let panel = j..cols.end.min(j + PANEL);
+                    let panel = j..cols.end.min(j + width);
                     let [steps, panel] = self.within.clip(&rows, E::PER_WORD, steps.clone(), panel);
                     if panel.is_empty() {
                         continue;
@@ -894,7 +905,7 @@ impl<'a, E: Element> Rectangles<'a, E> {
                             b: right
                                 .words
                                 .as_ptr()
-                                .add(j / PANEL * right.panel_stride + steps.start * right.step_stride),
+                                .add(j / width * right.panel_stride + steps.start * right.step_stride),
                             b_step: right.step_stride,
                             c: self.c.add(i * self.c_row + j),
                             c_row: self.c_row,

@@ -12,6 +12,11 @@ fn real<T: Real>(x: &[f64]) -> Vec<T> {
     x.iter().map(|&v| T::from_f64(v)).collect()
 }
 
+/// `b` `[n, k]` with its columns one behind the other.
+fn turned(b: &[f32], n: usize, k: usize) -> Vec<f32> {
+    (0..k * n).map(|x| b[x % n * k + x / n]).collect()
+}
+
 /// Every way of writing a product, against the triple loop over operands rounded in the same way.
 ///
 /// `bound` is relative to the sum of the products' magnitudes: the accumulator's rounding.
@@ -91,6 +96,8 @@ fn loops_and_intrinsics_agree() {
     let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
     fn both<E: Element<Real = f32>>(a: &[f32], b: &[f32], m: usize, n: usize, k: usize) -> f32 {
         let (left, right) = (Left::<E>::rows(a, m, k, k), Packed::<E>::of_rows(b, n, k, k));
+        let columns = turned(b, n, k);
+        let columns = Columns::<E>::new(&columns, k, n, n);
         let (mut c, mut d) = (vec![0.0; m * n], vec![0.0; m * n]);
         product(&left, right.right(), &mut c, n, false);
         let tile = Tile::<E> {
@@ -100,8 +107,8 @@ fn loops_and_intrinsics_agree() {
             a: left.words.as_ptr(),
             a_row: left.row_stride,
             a_step: 1,
-            b: right.words.as_ptr(),
-            b_step: PANEL,
+            b: columns.words.as_ptr(),
+            b_step: columns.stride,
             c: d.as_mut_ptr(),
             c_row: n,
             accumulate: false,
@@ -125,7 +132,7 @@ fn avx2_and_avx512_give_the_same_bits() {
     }
     for (m, n, k) in [(6, 64, 130), (1, 1, 1), (5, 17, 768), (4, 33, 3), (3, 48, 64), (2, 15, 9), (6, 63, 31)] {
         let (a, b) = (real::<f32>(&noise(m * k, 0.0)), real::<f32>(&noise(n * k, 0.5)));
-        let (left, right) = (Left::<f32>::rows(&a, m, k, k), Packed::<f32>::of_rows(&b, n, k, k));
+        let (left, columns) = (Left::<f32>::rows(&a, m, k, k), turned(&b, n, k));
         let mut want = real::<f32>(&noise(m * (n + 5), 0.8));
         let tile = |c: &mut [f32], accumulate: bool| Tile::<f32> {
             rows: m,
@@ -134,8 +141,8 @@ fn avx2_and_avx512_give_the_same_bits() {
             a: left.words.as_ptr(),
             a_row: left.row_stride,
             a_step: 1,
-            b: right.words.as_ptr(),
-            b_step: PANEL,
+            b: columns.as_ptr(),
+            b_step: n,
             c: c.as_mut_ptr(),
             c_row: n + 5,
             accumulate,
