@@ -3,6 +3,7 @@
 //! Prompts are read by the [`Decoder`](crate::decoder::Decoder), whose products are exact; a [`Writing`] goes on from its keys and values.
 //! Rounding vectors to 8 bits moves log-probabilities by some hundredths of a nat, so nothing that is scored comes from here.
 
+mod rounded;
 mod rows;
 
 use std::sync::Arc;
@@ -15,9 +16,11 @@ use crate::{
     architectures::config::Config,
     block::inverse_frequencies,
     files::{gguf::Gguf, weights},
+    ops::{Real as _, vectorised},
     past::Past,
 };
-use rows::{BLOCK, Rounded, Rows};
+use rounded::{BLOCK, Rounded};
+use rows::Rows;
 
 /// A decoder-only model as its GGUF file holds it.
 #[derive(Debug)]
@@ -64,9 +67,28 @@ impl Linear {
 #[derive(Debug)]
 pub struct Writing {
     model: Arc<Quantised>,
-    /// Of each layer: keys and values `[n, 2 n_kv head_dim]` of every token so far.
-    keys_values: Vec<Vec<f32>>,
+    /// Of each layer and each of its heads of keys.
+    memories: Vec<Vec<Memory>>,
     n: usize,
+}
+
+/// Keys and values `[n, head_dim]` of one head, of every token so far: each in one piece, since they are read from one end to the other.
+#[derive(Debug, Default)]
+struct Memory {
+    keys: Vec<f32>,
+    values: Vec<f32>,
+}
+
+/// Puts the keys and values of tokens, `[2 n_kv head_dim]` each, behind those that are there.
+fn remember(memories: &mut [Memory], tokens: &[f32], d: usize) {
+    let n_kv = memories.len();
+    for token in tokens.chunks_exact(2 * n_kv * d) {
+        let (keys, values) = token.split_at(n_kv * d);
+        for ((memory, key), value) in memories.iter_mut().zip(keys.chunks_exact(d)).zip(values.chunks_exact(d)) {
+            memory.keys.extend_from_slice(key);
+            memory.values.extend_from_slice(value);
+        }
+    }
 }
 
 impl Quantised {
@@ -135,13 +157,24 @@ impl Writing {
     /// # Errors
     /// A tensor operation failed.
     pub fn behind(model: &Arc<Quantised>, past: &Past) -> Result<Writing> {
-        let numbers = |tensor: &Tensor| tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1();
-        let keys_values = past.keys_values().iter().map(numbers).collect::<Result<_>>()?;
-        Ok(Writing { model: model.clone(), keys_values, n: past.len() })
+        let (d, n_kv) = (model.config.head_dim, model.config.num_key_value_heads);
+        let of_layer = |tensor: &Tensor| {
+            let tokens: Vec<f32> = tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
+            let mut memories: Vec<Memory> = (0..n_kv).map(|_| Memory::default()).collect();
+            remember(&mut memories, &tokens, d);
+            Ok(memories)
+        };
+        let memories = past.keys_values().iter().map(of_layer).collect::<Result<_>>()?;
+        Ok(Writing { model: model.clone(), memories, n: past.len() })
     }
 
     /// Takes the token `id`; returns the logits `[V]` of what comes behind it.
     pub fn push(&mut self, id: u32) -> Vec<f64> {
+        // among the threads at once, and not for each of five products a layer
+        rayon::scope(|_| self.pushed(id))
+    }
+
+    fn pushed(&mut self, id: u32) -> Vec<f64> {
         let model = self.model.clone();
         let config = &model.config;
         let angles: Vec<(f32, f32)> = model
@@ -151,7 +184,7 @@ impl Writing {
             .map(|angle| (angle.cos() as f32, angle.sin() as f32))
             .collect();
         let mut x = model.embeddings.numbers(id as usize);
-        for (layer, keys_values) in model.layers.iter().zip(&mut self.keys_values) {
+        for (layer, memories) in model.layers.iter().zip(&mut self.memories) {
             let mut qkv = layer.qkv.forward(&normed(&x, &layer.attention_norm, config.rms_norm_eps));
             let (q, k) = (config.num_attention_heads, config.num_key_value_heads);
             for (place, head) in qkv.chunks_exact_mut(config.head_dim).take(q + k).enumerate() {
@@ -162,13 +195,12 @@ impl Writing {
                 rotate(head, &angles);
             }
             let (queries, own) = qkv.split_at(q * config.head_dim);
-            keys_values.extend_from_slice(own);
-            let seen = attention(config, queries, keys_values);
+            remember(memories, own, config.head_dim);
+            let seen = attention(config, queries, memories);
             add(&mut x, &layer.output.forward(&seen));
             let gate_up = layer.gate_up.forward(&normed(&x, &layer.mlp_norm, config.rms_norm_eps));
             let (gate, up) = gate_up.split_at(config.intermediate_size);
-            let hidden: Vec<f32> = gate.iter().zip(up).map(|(g, u)| g / (1.0 + (-g).exp()) * u).collect();
-            add(&mut x, &layer.down.forward(&hidden));
+            add(&mut x, &layer.down.forward(&gated(gate, up)));
         }
         self.n += 1;
         let head = model.lm_head.as_ref().unwrap_or(&model.embeddings);
@@ -188,6 +220,20 @@ fn normed(x: &[f32], weight: &[f32], eps: f64) -> Vec<f32> {
     x.iter().zip(weight).map(|(x, w)| x * scale * w).collect()
 }
 
+/// The SiLU of one, times the other.
+fn gated(gate: &[f32], up: &[f32]) -> Vec<f32> {
+    let mut hidden = vec![0.0; gate.len()];
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((h, g), u) in hidden.iter_mut().zip(gate).zip(up) {
+                *h = g / (1.0 + (-g).exp_fast()) * u;
+            }
+        },
+    );
+    hidden
+}
+
 /// Rotates a head by halves.
 fn rotate(head: &mut [f32], angles: &[(f32, f32)]) {
     let (first, last) = head.split_at_mut(angles.len());
@@ -197,37 +243,62 @@ fn rotate(head: &mut [f32], angles: &[(f32, f32)]) {
 }
 
 /// What the heads of one token, the last, see: `[n_heads head_dim]`.
-fn attention(config: &Config, queries: &[f32], keys_values: &[f32]) -> Vec<f32> {
-    let (d, n_kv) = (config.head_dim, config.num_key_value_heads);
-    let width = 2 * n_kv * d;
-    let n = keys_values.len() / width;
-    let first = config.sliding_window.map_or(0, |window| n.saturating_sub(window));
-    let of_kv = config.num_attention_heads / n_kv;
+fn attention(config: &Config, queries: &[f32], memories: &[Memory]) -> Vec<f32> {
+    let d = config.head_dim;
     let mut seen = vec![0.0; queries.len()];
-    seen.par_chunks_mut(d).zip(queries.par_chunks(d)).enumerate().for_each(|(head, (seen, query))| {
-        let at = head / of_kv * d;
-        let rows = || keys_values[first * width..].chunks_exact(width);
-        let scale = 1.0 / (d as f32).sqrt();
-        let mut weights: Vec<f32> = rows().map(|row| scale * dot(query, &row[at..at + d])).collect();
-        let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        weights.iter_mut().for_each(|weight| *weight = (*weight - most).exp());
-        let total: f32 = weights.iter().sum();
-        for (weight, row) in weights.iter().zip(rows()) {
-            let value = &row[n_kv * d + at..][..d];
-            let share = weight / total;
-            seen.iter_mut().zip(value).for_each(|(seen, value)| *seen += share * value);
-        }
+    let width = queries.len() / memories.len();
+    let groups = seen.par_chunks_mut(width).zip(queries.par_chunks(width)).zip(memories);
+    groups.for_each(|((seen, queries), memory)| {
+        let n = memory.keys.len() / d;
+        let first = d * config.sliding_window.map_or(0, |window| n.saturating_sub(window));
+        vectorised(
+            #[inline(always)]
+            || look(queries, &memory.keys[first..], &memory.values[first..], d, seen),
+        );
     });
     seen
 }
 
+/// What the heads see that share keys and values: values by the softmax of keys.
+#[inline(always)]
+fn look(queries: &[f32], keys: &[f32], values: &[f32], d: usize, seen: &mut [f32]) {
+    let (scale, n) = (1.0 / (d as f32).sqrt(), keys.len() / d);
+    let mut weights = vec![0.0; queries.len() / d * n];
+    for (j, key) in keys.chunks_exact(d).enumerate() {
+        for (query, weights) in queries.chunks_exact(d).zip(weights.chunks_exact_mut(n)) {
+            weights[j] = scale * dot(query, key);
+        }
+    }
+    for weights in weights.chunks_exact_mut(n) {
+        let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let mut total = 0.0;
+        for weight in weights.iter_mut() {
+            *weight = (*weight - most).exp_fast();
+            total += *weight;
+        }
+        for weight in weights.iter_mut() {
+            *weight /= total;
+        }
+    }
+    for (j, value) in values.chunks_exact(d).enumerate() {
+        for (seen, weights) in seen.chunks_exact_mut(d).zip(weights.chunks_exact(n)) {
+            for (seen, value) in seen.iter_mut().zip(value) {
+                *seen += weights[j] * value;
+            }
+        }
+    }
+}
+
 /// Summed in eight lanes, which the compiler makes a vector of.
+#[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
     for (a, b) in a8.zip(b8) {
-        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += a * b);
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
     }
     lanes.iter().sum::<f32>() + rest
 }

@@ -1,17 +1,30 @@
-//! Matrices of a GGUF file as they are stored, and their products with one vector.
+//! Matrices of a GGUF file, and their products with one vector.
 //!
-//! A row is blocks of 32 numbers. The vector is rounded to 8 bits a number, block by block, as llama.cpp does, so that a product is one of
-//! whole numbers. Each format has a portable product, which says what is meant, and one for AVX2.
+//! A file's row is blocks of 32 numbers. Eight rows are laid beside each other here, so that each has a lane of a vector and no lanes are ever
+//! summed; the numbers and their size stay those of the file. The vector is rounded to 8 bits a number, block by block, as llama.cpp does, so
+//! that a block's product is one of whole numbers. Each format has a portable product, which says what is meant, and one for AVX2 with the
+//! same bits.
+//!
+//! Of a block, one after the other, each for all eight rows:
+//!
+//! | | Q4_1 | Q5_0 | Q8_0 |
+//! |---|---|---|---|
+//! | scales d, as halves | 16 bytes | 16 bytes | 16 bytes |
+//! | offsets m, as halves | 16 bytes | | |
+//! | fifth bits: bit g of byte j of a row is that of its number 4g + j | | 32 bytes | |
+//! | words of four bytes of a row, as the file has them | 4 times 32 bytes | 4 times 32 bytes | 8 times 32 bytes |
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use half::f16;
 use rayon::prelude::*;
 
-/// Numbers of a block.
-pub(super) const BLOCK: usize = 32;
+use super::rounded::{BLOCK, Rounded};
 
-/// Rows that one thread works on at a time.
-const ROWS: usize = 64;
+/// Rows of a panel, which lie beside each other.
+const LANES: usize = 8;
+
+/// Panels that one thread works on at a time.
+const PANELS: usize = 8;
 
 /// How the numbers of a block are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +47,7 @@ impl Format {
         }
     }
 
-    /// Bytes of a block.
+    /// Bytes of a row's block.
     fn bytes(self) -> usize {
         match self {
             Format::Q4_1 => 20,
@@ -42,34 +55,70 @@ impl Format {
             Format::Q8_0 => 34,
         }
     }
-}
 
-/// A vector, rounded to 8 bits a number.
-#[derive(Debug, Default)]
-pub(super) struct Rounded {
-    /// Of each block: what a step is worth.
-    scales: Vec<f32>,
-    /// Of each block: the sum of its rounded numbers.
-    sums: Vec<f32>,
-    steps: Vec<i8>,
-}
-
-impl Rounded {
-    /// `x`, whose length is a multiple of [`BLOCK`].
-    pub(super) fn of(x: &[f32]) -> Rounded {
-        let mut rounded = Rounded::default();
-        for block in x.chunks_exact(BLOCK) {
-            let most = block.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-            let scale = most / 127.0;
-            let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-            let before = rounded.steps.len();
-            rounded.steps.extend(block.iter().map(|x| (x * inverse).round() as i8));
-            let sum: i32 = rounded.steps[before..].iter().map(|step| i32::from(*step)).sum();
-            rounded.scales.push(scale);
-            rounded.sums.push(scale * sum as f32);
+    /// Where a row's words of four bytes begin in its block, and those of all eight in theirs.
+    fn words_at(self) -> usize {
+        match self {
+            Format::Q4_1 => 4,
+            Format::Q5_0 => 6,
+            Format::Q8_0 => 2,
         }
-        rounded
     }
+
+    /// Puts a block of each of eight rows behind `panel`; a row that is not there is nothing.
+    fn interleave(self, blocks: [Option<&[u8]>; LANES], panel: &mut Vec<u8>) {
+        let mut put = |of: &dyn Fn(&[u8]) -> [u8; 4], n: usize| {
+            blocks.iter().for_each(|block| panel.extend_from_slice(&block.map_or([0; 4], of)[..n]));
+        };
+        let four = |block: &[u8], at: usize| [block[at], block[at + 1], block[at + 2], block[at + 3]];
+        put(&|block| four(block, 0), 2);
+        match self {
+            Format::Q4_1 => put(&|block| four(block, 2), 2),
+            Format::Q5_0 => put(&|block| fifth_bits(four(block, 2)), 4),
+            Format::Q8_0 => {}
+        }
+        for at in (self.words_at()..self.bytes()).step_by(4) {
+            put(&|block| four(block, at), 4);
+        }
+    }
+
+    /// What a step of a row's block is worth.
+    fn scale(self, block: &[u8], lane: usize) -> f32 {
+        half_at(block, 2 * lane)
+    }
+
+    /// What is added to every number of a row's block.
+    fn offset(self, block: &[u8], lane: usize) -> f32 {
+        match self {
+            Format::Q4_1 => half_at(block, 2 * (LANES + lane)),
+            Format::Q5_0 => -16.0 * self.scale(block, lane),
+            Format::Q8_0 => 0.0,
+        }
+    }
+
+    /// The whole numbers of a row's block.
+    fn steps(self, block: &[u8], lane: usize) -> [i32; BLOCK] {
+        let word = |group: usize, byte: usize| block[LANES * self.words_at() + 4 * (LANES * group + lane) + byte];
+        std::array::from_fn(|i| {
+            let (group, byte) = (i / 4, i % 4);
+            let nibble = || i32::from(word(group % 4, byte) >> (group / 4 * 4) & 15);
+            match self {
+                Format::Q4_1 => nibble(),
+                Format::Q5_0 => nibble() | i32::from(block[2 * LANES + 4 * lane + byte] >> group & 1) << 4,
+                Format::Q8_0 => i32::from(word(group, byte) as i8),
+            }
+        })
+    }
+}
+
+/// Bit 4g + j of a block's word to bit g of byte j.
+fn fifth_bits(word: [u8; 4]) -> [u8; 4] {
+    let word = u32::from_le_bytes(word);
+    std::array::from_fn(|byte| (0..8).map(|group| ((word >> (4 * group + byte) & 1) << group) as u8).sum())
+}
+
+fn half_at(block: &[u8], at: usize) -> f32 {
+    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
 }
 
 /// Some rows of a matrix, in one format.
@@ -77,6 +126,7 @@ impl Rounded {
 struct Part {
     format: Format,
     n_rows: usize,
+    /// One panel after the other, block by block.
     bytes: Vec<u8>,
 }
 
@@ -90,7 +140,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Puts a matrix below, its rows in the order that `order` gives: row r of it is row `order(r)` of what is stored. A matrix in another
     /// format than those above is rounded to 8 bits a number.
-    pub(super) fn push(&mut self, stored: &QTensor, order: impl Fn(usize) -> usize) -> candle_core::Result<()> {
+    pub(super) fn push(&mut self, stored: &QTensor, order: impl Fn(usize) -> usize + Sync) -> candle_core::Result<()> {
         let (n_rows, n_columns) = stored.shape().dims2()?;
         if n_columns % BLOCK != 0 || (!self.parts.is_empty() && n_columns != self.n_columns) {
             candle_core::bail!("rows of {n_columns} numbers are no blocks of {BLOCK}");
@@ -103,9 +153,17 @@ impl Rows {
                 (Format::Q8_0, QTensor::quantize(&whole, GgmlDType::Q8_0)?.data()?.into_owned())
             }
         };
-        let width = n_columns / BLOCK * format.bytes();
-        let mut bytes = Vec::with_capacity(data.len());
-        (0..n_rows).for_each(|row| bytes.extend_from_slice(&data[order(row) * width..][..width]));
+        let (n_blocks, width) = (n_columns / BLOCK, format.bytes());
+        let mut bytes = Vec::with_capacity(n_rows.div_ceil(LANES) * LANES * n_blocks * width);
+        for first in (0..n_rows).step_by(LANES) {
+            let rows: [Option<&[u8]>; LANES] = std::array::from_fn(|lane| {
+                let row = first + lane;
+                (row < n_rows).then(|| &data[order(row) * n_blocks * width..][..n_blocks * width])
+            });
+            for block in 0..n_blocks {
+                format.interleave(rows.map(|row| row.map(|row| &row[block * width..][..width])), &mut bytes);
+            }
+        }
         self.parts.push(Part { format, n_rows, bytes });
         Ok(())
     }
@@ -114,31 +172,28 @@ impl Rows {
         self.parts.iter().map(|part| part.n_rows).sum()
     }
 
-    /// One row's format and blocks.
-    fn row(&self, mut row: usize) -> (Format, &[u8]) {
-        for part in &self.parts {
-            if row < part.n_rows {
-                let width = self.n_columns / BLOCK * part.format.bytes();
-                return (part.format, &part.bytes[row * width..][..width]);
-            }
-            row -= part.n_rows;
-        }
-        unreachable!("the row is one of the matrix")
+    /// Bytes of a panel in a format.
+    fn panel(&self, format: Format) -> usize {
+        self.n_columns / BLOCK * LANES * format.bytes()
     }
 
     /// One row's numbers.
-    pub(super) fn numbers(&self, row: usize) -> Vec<f32> {
-        let (format, bytes) = self.row(row);
+    pub(super) fn numbers(&self, mut row: usize) -> Vec<f32> {
+        let mut parts = self.parts.iter();
+        let part = loop {
+            let part = parts.next().expect("the row is one of the matrix");
+            if row < part.n_rows {
+                break part;
+            }
+            row -= part.n_rows;
+        };
+        let (format, lane, width) = (part.format, row % LANES, self.panel(part.format));
+        let panel = &part.bytes[row / LANES * width..][..width];
         let mut numbers = Vec::with_capacity(self.n_columns);
-        for block in bytes.chunks_exact(format.bytes()) {
-            let d = half_at(block, 0);
-            let (low, high) = steps(format, block);
-            let value = |step: i32| match format {
-                Format::Q4_1 => d * step as f32 + half_at(block, 2),
-                Format::Q5_0 => d * (step - 16) as f32,
-                Format::Q8_0 => d * step as f32,
-            };
-            numbers.extend(low.into_iter().chain(high).map(value));
+        for block in panel.chunks_exact(LANES * format.bytes()) {
+            let (scale, offset) = (format.scale(block, lane), format.offset(block, lane));
+            // exact: a scale has 11 bits, and a step at most 8
+            numbers.extend(format.steps(block, lane).map(|step| scale * step as f32 + offset));
         }
         numbers
     }
@@ -146,208 +201,199 @@ impl Rows {
     /// The product with a vector, `[N]`.
     pub(super) fn times(&self, x: &Rounded) -> Vec<f32> {
         let mut y = vec![0.0; self.n_rows()];
-        let dot = dot_for_this_processor();
-        y.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, y)| {
-            for (place, y) in y.iter_mut().enumerate() {
-                let (format, bytes) = self.row(chunk * ROWS + place);
-                *y = dot(format, bytes, x);
+        let product = product_for_this_processor();
+        let (mut rest, mut pieces) = (&mut y[..], Vec::new());
+        for part in &self.parts {
+            let (own, below) = rest.split_at_mut(part.n_rows);
+            rest = below;
+            let width = self.panel(part.format);
+            let of_part = own.chunks_mut(PANELS * LANES).zip(part.bytes.chunks(PANELS * width));
+            pieces.extend(of_part.map(|(y, bytes)| (part.format, width, y, bytes)));
+        }
+        pieces.into_par_iter().for_each(|(format, width, y, bytes)| {
+            for (y, panel) in y.chunks_mut(LANES).zip(bytes.chunks_exact(width)) {
+                y.copy_from_slice(&product(format, panel, x)[..y.len()]);
             }
         });
         y
     }
 }
 
-/// The product of a row's blocks with a vector.
-type Dot = fn(Format, &[u8], &Rounded) -> f32;
+/// The products of a panel's rows with a vector.
+type Product = fn(Format, &[u8], &Rounded) -> [f32; LANES];
 
-fn dot_for_this_processor() -> Dot {
+fn product_for_this_processor() -> Product {
     #[cfg(target_arch = "x86_64")]
     if avx2::is_there() {
-        return avx2::dot;
+        return avx2::product;
     }
-    dot_portable
+    product_portable
 }
 
-fn half_at(block: &[u8], at: usize) -> f32 {
-    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
-}
-
-/// The stored whole numbers of a block, its first 16 and its last.
-fn steps(format: Format, block: &[u8]) -> ([i32; 16], [i32; 16]) {
-    let nibbles = |bytes: &[u8]| {
-        (std::array::from_fn(|i| i32::from(bytes[i] & 15)), std::array::from_fn(|i| i32::from(bytes[i] >> 4)))
-    };
-    match format {
-        Format::Q4_1 => nibbles(&block[4..]),
-        Format::Q5_0 => {
-            let fifth = u32::from_le_bytes([block[2], block[3], block[4], block[5]]);
-            let bit = |i: usize| ((fifth >> i & 1) << 4) as i32;
-            let (low, high) = nibbles(&block[6..]);
-            (std::array::from_fn(|i| low[i] | bit(i)), std::array::from_fn(|i| high[i] | bit(i + 16)))
-        }
-        Format::Q8_0 => {
-            let of = |i: usize| i32::from(block[2 + i] as i8);
-            (std::array::from_fn(of), std::array::from_fn(|i| of(i + 16)))
+/// What every kernel computes, to the bit.
+fn product_portable(format: Format, panel: &[u8], x: &Rounded) -> [f32; LANES] {
+    let mut totals = [0.0; LANES];
+    for (i, block) in panel.chunks_exact(LANES * format.bytes()).enumerate() {
+        for (lane, total) in totals.iter_mut().enumerate() {
+            let steps = format.steps(block, lane);
+            let product: i32 = steps.iter().zip(x.block(i)).map(|(step, x)| step * i32::from(*x)).sum();
+            *total = (format.scale(block, lane) * x.scales[i]).mul_add(product as f32, *total);
+            *total = format.offset(block, lane).mul_add(x.sums[i], *total);
         }
     }
-}
-
-/// What every kernel computes.
-fn dot_portable(format: Format, row: &[u8], x: &Rounded) -> f32 {
-    let mut total = 0.0;
-    for (i, block) in row.chunks_exact(format.bytes()).enumerate() {
-        let (low, high) = steps(format, block);
-        let of_x = &x.steps[i * BLOCK..][..BLOCK];
-        let product: i32 = low.iter().chain(&high).zip(of_x).map(|(step, x)| step * i32::from(*x)).sum();
-        let d = half_at(block, 0);
-        total += d * x.scales[i] * product as f32;
-        total += match format {
-            Format::Q4_1 => half_at(block, 2) * x.sums[i],
-            Format::Q5_0 => -16.0 * d * x.sums[i],
-            Format::Q8_0 => 0.0,
-        };
-    }
-    total
+    totals
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{BLOCK, Format, Rounded};
+    use super::{BLOCK, Format, LANES, Rounded};
 
-    /// Whether the processor has what [`dot`] uses.
+    /// Whether the processor has what [`product`] uses.
     pub(super) fn is_there() -> bool {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
     }
 
-    /// The product, on a processor that [has](is_there) the instructions.
-    pub(super) fn dot(format: Format, row: &[u8], x: &Rounded) -> f32 {
-        assert_eq!(row.len(), x.scales.len() * format.bytes(), "a row and the vector have the same blocks");
-        // SAFETY: whoever chose this function has looked for the instructions, and both have the same number of blocks
+    /// The products, on a processor that [has](is_there) the instructions.
+    pub(super) fn product(format: Format, panel: &[u8], x: &Rounded) -> [f32; LANES] {
+        let n_blocks = panel.len() / (LANES * format.bytes());
+        assert!(n_blocks == x.scales.len() && n_blocks == x.sums.len() && n_blocks * BLOCK == x.steps.len());
+        let mut totals = [0.0; LANES];
+        // SAFETY: whoever chose this function has looked for the instructions, and panel and vector have the same number of blocks
         unsafe {
-            match format {
-                Format::Q4_1 => of_q4_1(row, x),
-                Format::Q5_0 => of_q5_0(row, x),
-                Format::Q8_0 => of_q8_0(row, x),
-            }
+            let sums = match format {
+                Format::Q4_1 => of_q4_1(panel, x),
+                Format::Q5_0 => of_q5_0(panel, x),
+                Format::Q8_0 => of_q8_0(panel, x),
+            };
+            _mm256_storeu_ps(totals.as_mut_ptr(), sums);
         }
+        totals
     }
 
     /// # Safety
-    /// The row has as many blocks as the vector.
+    /// The panel has as many blocks as the vector.
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn of_q4_1(row: &[u8], x: &Rounded) -> f32 {
-        let (mut sums, mut added) = (_mm256_setzero_ps(), 0.0_f32);
+    unsafe fn of_q4_1(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
         for (i, (scale, sum)) in x.scales.iter().zip(&x.sums).enumerate() {
-            // SAFETY: the block is within the row, by the caller
+            // SAFETY: the block is within the panel, by the caller
             unsafe {
-                let block = row.as_ptr().add(i * 20);
-                let products = _mm256_maddubs_epi16(nibbles(block.add(4)), steps_of(x, i));
-                sums = _mm256_fmadd_ps(_mm256_set1_ps(half_at(block) * scale), in_floats(products), sums);
-                added += half_at(block.add(2)) * sum;
+                let block = panel.as_ptr().add(i * LANES * 20);
+                // eight sums of two products, each at most 15 * 127, stay below 2^15
+                let mut sums = _mm256_setzero_si256();
+                for group in 0..4 {
+                    let (low, high) = nibbles(block.add(32 + 32 * group));
+                    sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(low, four(x, i, group)));
+                    sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(high, four(x, i, group + 4)));
+                }
+                totals = scaled(halves(block), *scale, pairs(sums), totals);
+                totals = _mm256_fmadd_ps(halves(block.add(16)), _mm256_set1_ps(*sum), totals);
             }
         }
-        added + total(sums)
+        totals
     }
 
     /// # Safety
-    /// The row has as many blocks as the vector.
+    /// The panel has as many blocks as the vector.
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn of_q5_0(row: &[u8], x: &Rounded) -> f32 {
-        let (mut sums, mut added) = (_mm256_setzero_ps(), 0.0_f32);
+    unsafe fn of_q5_0(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
         for (i, (scale, sum)) in x.scales.iter().zip(&x.sums).enumerate() {
-            // SAFETY: the block is within the row, by the caller
+            // SAFETY: the block is within the panel, by the caller
             unsafe {
-                let block = row.as_ptr().add(i * 22);
-                let fifth = _mm256_and_si256(spread(block.add(2).cast::<u32>().read_unaligned()), _mm256_set1_epi8(16));
-                let steps = _mm256_or_si256(nibbles(block.add(6)), fifth);
-                let products = _mm256_maddubs_epi16(steps, steps_of(x, i));
-                let d = half_at(block);
-                sums = _mm256_fmadd_ps(_mm256_set1_ps(d * scale), in_floats(products), sums);
-                added -= 16.0 * d * sum;
+                let block = panel.as_ptr().add(i * LANES * 22);
+                let fifth = _mm256_loadu_si256(block.add(16).cast());
+                // four sums of two products, each at most 31 * 127, stay below 2^15
+                let (mut first, mut last) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                for group in 0..4 {
+                    let (low, high) = nibbles(block.add(48 + 32 * group));
+                    let count = |n: usize| _mm_cvtsi32_si128(n as i32);
+                    let of_low = _mm256_and_si256(_mm256_sll_epi16(fifth, count(4 - group)), _mm256_set1_epi8(16));
+                    let of_high = _mm256_and_si256(_mm256_srl_epi16(fifth, count(group)), _mm256_set1_epi8(16));
+                    let (low, high) = (_mm256_or_si256(low, of_low), _mm256_or_si256(high, of_high));
+                    first = _mm256_add_epi16(first, _mm256_maddubs_epi16(low, four(x, i, group)));
+                    last = _mm256_add_epi16(last, _mm256_maddubs_epi16(high, four(x, i, group + 4)));
+                }
+                let d = halves(block);
+                totals = scaled(d, *scale, _mm256_add_epi32(pairs(first), pairs(last)), totals);
+                totals = _mm256_fmadd_ps(d, _mm256_set1_ps(-16.0 * sum), totals);
             }
         }
-        added + total(sums)
+        totals
     }
 
     /// Signed bytes: their signs go to the vector's side.
     ///
     /// # Safety
-    /// The row has as many blocks as the vector.
+    /// The panel has as many blocks as the vector.
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn of_q8_0(row: &[u8], x: &Rounded) -> f32 {
-        let mut sums = _mm256_setzero_ps();
+    unsafe fn of_q8_0(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
         for (i, scale) in x.scales.iter().enumerate() {
-            // SAFETY: the block is within the row, by the caller
+            // SAFETY: the block is within the panel, by the caller
             unsafe {
-                let block = row.as_ptr().add(i * 34);
-                let steps = _mm256_loadu_si256(block.add(2).cast());
-                let of_x = _mm256_sign_epi8(steps_of(x, i), steps);
-                let products = _mm256_maddubs_epi16(_mm256_abs_epi8(steps), of_x);
-                sums = _mm256_fmadd_ps(_mm256_set1_ps(half_at(block) * scale), in_floats(products), sums);
+                let block = panel.as_ptr().add(i * LANES * 34);
+                let mut sums = _mm256_setzero_si256();
+                for group in 0..8 {
+                    let steps = _mm256_loadu_si256(block.add(16 + 32 * group).cast());
+                    let of_x = _mm256_sign_epi8(four(x, i, group), steps);
+                    sums = _mm256_add_epi32(sums, pairs(_mm256_maddubs_epi16(_mm256_abs_epi8(steps), of_x)));
+                }
+                totals = scaled(halves(block), *scale, sums, totals);
             }
         }
-        total(sums)
+        totals
     }
 
-    /// The vector's block `i`.
+    /// Four numbers of the vector's block `i`, for each row the same.
     ///
     /// # Safety
-    /// There is such a block.
+    /// There is such a block, and the group is below eight.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn steps_of(x: &Rounded, i: usize) -> __m256i {
+    unsafe fn four(x: &Rounded, i: usize, group: usize) -> __m256i {
         // SAFETY: by the caller
-        unsafe { _mm256_loadu_si256(x.steps.as_ptr().add(i * BLOCK).cast()) }
+        _mm256_set1_epi32(unsafe { x.steps.as_ptr().add(i * BLOCK + 4 * group).cast::<i32>().read_unaligned() })
     }
 
-    /// Sums of two products each to sums of four, as floats.
+    /// 32 bytes as numbers of half a byte, the low halves and the high ones.
+    ///
+    /// # Safety
+    /// 32 bytes stand there.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn in_floats(products: __m256i) -> __m256 {
-        _mm256_cvtepi32_ps(_mm256_madd_epi16(products, _mm256_set1_epi16(1)))
+    unsafe fn nibbles(at: *const u8) -> (__m256i, __m256i) {
+        // SAFETY: by the caller
+        let bytes = unsafe { _mm256_loadu_si256(at.cast()) };
+        let low = _mm256_set1_epi8(15);
+        (_mm256_and_si256(bytes, low), _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low))
     }
 
-    /// 32 numbers of half a byte, the low halves first.
+    /// The eight halves that stand there.
     ///
     /// # Safety
     /// 16 bytes stand there.
     #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn nibbles(at: *const u8) -> __m256i {
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn halves(at: *const u8) -> __m256 {
         // SAFETY: by the caller
-        let bytes = unsafe { _mm_loadu_si128(at.cast()) };
-        let both = _mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes);
-        _mm256_and_si256(both, _mm256_set1_epi8(15))
+        _mm256_cvtph_ps(unsafe { _mm_loadu_si128(at.cast()) })
     }
 
-    /// 32 bits to 32 bytes, all ones or none.
+    /// Sums of the two 16-bit numbers of each row.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn spread(bits: u32) -> __m256i {
-        let place = _mm256_set_epi64x(0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
-        let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits as i32), place);
-        let mask = _mm256_set1_epi64x(0x7fbf_dfef_f7fb_fdfe_u64 as i64);
-        _mm256_cmpeq_epi8(_mm256_or_si256(bytes, mask), _mm256_set1_epi64x(-1))
+    fn pairs(sums: __m256i) -> __m256i {
+        _mm256_madd_epi16(sums, _mm256_set1_epi16(1))
     }
 
-    /// # Safety
-    /// Two bytes stand there.
+    /// `totals` and a block's products, by what a step of the rows and one of the vector are worth.
     #[inline]
-    #[target_feature(enable = "f16c")]
-    unsafe fn half_at(at: *const u8) -> f32 {
-        // SAFETY: by the caller
-        let bits = unsafe { at.cast::<u16>().read_unaligned() };
-        _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(bits))))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn total(sums: __m256) -> f32 {
-        let four = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
-        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)))
+    #[target_feature(enable = "avx2,fma")]
+    fn scaled(d: __m256, scale: f32, products: __m256i, totals: __m256) -> __m256 {
+        _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(scale)), _mm256_cvtepi32_ps(products), totals)
     }
 }
 
@@ -399,7 +445,7 @@ mod tests {
         assert!(rows.push(&stored(GgmlDType::Q8_0, 64), |row| row).is_err());
     }
 
-    /// The kernels against what they stand for, over every byte that a file can hold.
+    /// The kernel against what it stands for, over every byte that a file can hold: the same bits.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn kernels_compute_what_the_portable_code_does() {
@@ -410,17 +456,15 @@ mod tests {
         for format in [Format::Q4_1, Format::Q5_0, Format::Q8_0] {
             for round in 0..500 {
                 let x = Rounded::of(&random(K, round));
-                let mut row: Vec<u8> = (0..K / BLOCK * format.bytes()).map(|_| random_bytes.random()).collect();
-                // scales that are numbers
-                for block in row.chunks_exact_mut(format.bytes()) {
-                    block[..2].copy_from_slice(&f16::from_f32(0.25).to_le_bytes());
-                    if format == Format::Q4_1 {
-                        block[2..4].copy_from_slice(&f16::from_f32(-1.5).to_le_bytes());
-                    }
+                let width = LANES * format.bytes();
+                let mut panel: Vec<u8> = (0..K / BLOCK * width).map(|_| random_bytes.random()).collect();
+                // scales and offsets that are numbers
+                let n_halves = if format == Format::Q4_1 { 2 * LANES } else { LANES };
+                for half in panel.chunks_exact_mut(width).flat_map(|block| block[..2 * n_halves].chunks_exact_mut(2)) {
+                    half.copy_from_slice(&f16::from_f32(random_bytes.random_range(-2.0..2.0)).to_le_bytes());
                 }
-                let (got, want) = (avx2::dot(format, &row, &x), dot_portable(format, &row, &x));
-                // sums of some hundred thousand in another order
-                assert!((got - want).abs() <= 1e-5 * want.abs().max(3e4), "{format:?}: {got} {want}");
+                let (got, want) = (avx2::product(format, &panel, &x), product_portable(format, &panel, &x));
+                assert_eq!(got.map(f32::to_bits), want.map(f32::to_bits), "{format:?}: {got:?} {want:?}");
             }
         }
     }
