@@ -129,12 +129,26 @@ def tasks(path):
     return programs
 
 
-def bare_start(python, n=40):
+BARE = ["/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8"]
+
+
+def bare(programs, jobs):
+    """The floor: the same program and tests in an interpreter of its own, with the options that the sandbox gives it, and nothing around it."""
+
+    def one(program):
+        text = f"{program['code']}\n{program['test']}\ncheck({program['entry_point']})\n"
+        return subprocess.run([*BARE, "-c", text], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, programs))
+
+
+def bare_start(n=40):
     """Milliseconds of a bare interpreter's start: the median of n."""
     times = []
     for _ in range(n):
         started = time.perf_counter()
-        subprocess.run([python, "-I", "-S", "-c", "pass"], check=True)
+        subprocess.run([*BARE, "-c", "pass"], check=True)
         times.append(time.perf_counter() - started)
     return 1000 * sorted(times)[n // 2]
 
@@ -194,7 +208,7 @@ def main():
 
     if args.data:
         programs = tasks(args.data)
-        timed = dict(peers)
+        timed = {"bare": bare} | peers
         for backend in ("native", "bwrap"):
             def as_calls(all_programs, jobs, run=peers[f"veridiff {backend}"]):
                 plain = [p for p in all_programs if not any(type(x) in (tuple, set) for x in p["expected"])]
@@ -208,11 +222,17 @@ def main():
                 passed = run(programs, args.jobs)
                 took = time.perf_counter() - started
                 rates[name].append({"programs": len(passed), "passed": sum(passed), "seconds": took})
-        report["bare_start_ms"] = bare_start("/usr/bin/python3")
+        report["bare_start_ms"] = bare_start()
         report["rates"] = rates
+        # of a job: what one program takes, and what it takes more than bare in the same round
+        def of_each(one):
+            return 1000 * args.jobs * one["seconds"] / one["programs"]
+
         for name, rounds in rates.items():
-            best = min(rounds, key=lambda one: one["seconds"] / one["programs"])
-            print(f"{name}: {best['programs'] / best['seconds']:.1f} programs/s ({best['passed']} of {best['programs']} pass)")
+            best = min(rounds, key=of_each)
+            over = sorted(of_each(one) - of_each(floor) for one, floor in zip(rounds, rates["bare"]))[len(rounds) // 2]
+            told = f"{best['programs'] / best['seconds']:.1f} programs/s ({best['passed']} of {best['programs']} pass)"
+            print(f"{name}: {told}, {of_each(best):.1f} ms a program, {over:+.1f} ms over bare (median of the rounds)")
         print(f"a bare interpreter starts in {report['bare_start_ms']:.1f} ms")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(report, indent=1))
