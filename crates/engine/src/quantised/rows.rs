@@ -140,7 +140,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Puts a matrix below, its rows in the order that `order` gives: row r of it is row `order(r)` of what is stored. A matrix in another
     /// format than those above is rounded to 8 bits a number.
-    pub(super) fn push(&mut self, stored: &QTensor, order: impl Fn(usize) -> usize + Sync) -> candle_core::Result<()> {
+    pub(super) fn push(&mut self, stored: &QTensor, order: impl Fn(usize) -> usize) -> candle_core::Result<()> {
         let (n_rows, n_columns) = stored.shape().dims2()?;
         if n_columns % BLOCK != 0 || (!self.parts.is_empty() && n_columns != self.n_columns) {
             candle_core::bail!("rows of {n_columns} numbers are no blocks of {BLOCK}");
