@@ -81,9 +81,15 @@ impl Encoder {
     /// # Errors
     /// The tokenizer or the model fails, in words.
     pub fn vectors(&self, texts: &[&str]) -> Result<Vec<Embedding>, String> {
-        let mut known: HashMap<&str, Option<Embedding>> =
-            texts.iter().map(|text| (*text, self.kept.get(&(*text).to_owned()))).collect();
-        let missing: Vec<&str> = known.iter().filter(|(_, kept)| kept.is_none()).map(|(text, _)| *text).collect();
+        // in the order of the texts: what is read together differs in the last digits, and two runs must not
+        let (mut known, mut missing) = (HashMap::new(), Vec::new());
+        for text in texts {
+            known.entry(*text).or_insert_with(|| {
+                let kept = self.kept.get(&(*text).to_owned());
+                missing.extend(kept.is_none().then_some(*text));
+                kept
+            });
+        }
         let made = self.embedder.embed(&missing, BATCH).map_err(|error| one_line(&error))?;
         self.kept.keep(missing.iter().map(|text| (*text).to_owned()).zip(made.iter().cloned()));
         known.extend(missing.into_iter().zip(made.into_iter().map(Some)));

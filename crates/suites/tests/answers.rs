@@ -1,8 +1,11 @@
 //! Thirty answers of a reviewer, well formed and not: where each comment is put, and what is no review. From a script and from what a
 //! run has kept.
 
+mod common;
+
 use std::{collections::BTreeSet, sync::Arc};
 
+use common::reviewer;
 use veridiff_core::run::models::ModelOptions;
 use veridiff_judge::{backend::spec::Spec, recorder::Recorder, store::Store};
 use veridiff_suites::aacr::{
@@ -98,14 +101,7 @@ fn thirty_answers_are_put_where_they_belong_from_a_script_and_from_what_was_kept
     std::fs::write(&script, rules.collect::<String>()).unwrap();
     let prompts = prompts();
     let reviews = |recorder: &Recorder| -> Vec<String> {
-        let reviewer = Reviewer {
-            recorder,
-            prompts: &prompts,
-            sampling: Sampling::default(),
-            seed: 0,
-            max_bytes: 50_000,
-            max_output: None,
-        };
+        let reviewer = reviewer(recorder, &prompts);
         let mut all = Vec::new();
         for (unit, (said, wanted)) in units(&hunks, UnitKind::Hunk).iter().zip(&wanted) {
             let (answer, comments) = reviewer.review(&PullRequest::default(), unit, "");
@@ -137,14 +133,7 @@ fn thirty_answers_are_put_where_they_belong_from_a_script_and_from_what_was_kept
     drop(scripted);
     let replayed = open(format!("bot=replay:{}", replies.display()), Store::in_memory());
     let reviewed = units(&hunks, UnitKind::Hunk);
-    let reviewer = Reviewer {
-        recorder: &replayed,
-        prompts: &prompts,
-        sampling: Sampling::default(),
-        seed: 0,
-        max_bytes: 50_000,
-        max_output: None,
-    };
+    let reviewer = reviewer(&replayed, &prompts);
     for ((unit, (_, wanted)), first) in reviewed.iter().zip(&wanted).zip(&first).filter(|((_, (_, w)), _)| w.is_some())
     {
         let (answer, comments) = reviewer.review(&PullRequest::default(), unit, "");
@@ -168,14 +157,7 @@ fn reviewing_that_was_killed_goes_on_and_asks_nothing_twice() {
             .unwrap()
             .open(&Arc::new(Store::open(replies).unwrap()), None, &ModelOptions::default())
             .unwrap();
-        let reviewer = Reviewer {
-            recorder: &recorder,
-            prompts: &prompts,
-            sampling: Sampling::default(),
-            seed: 0,
-            max_bytes: 50_000,
-            max_output: None,
-        };
+        let reviewer = reviewer(&recorder, &prompts);
         let all: Vec<_> = units(&hunks, UnitKind::Hunk)
             .iter()
             .map(|unit| reviewer.review(&PullRequest::default(), unit, ""))
@@ -210,14 +192,7 @@ fn one_request_can_show_a_file_or_a_whole_change() {
         .open(&Arc::new(Store::in_memory()), None, &ModelOptions::default())
         .unwrap();
     let prompts = prompts();
-    let reviewer = Reviewer {
-        recorder: &recorder,
-        prompts: &prompts,
-        sampling: Sampling::PAPER,
-        seed: 0,
-        max_bytes: 50_000,
-        max_output: None,
-    };
+    let reviewer = Reviewer { sampling: Sampling::PAPER, ..reviewer(&recorder, &prompts) };
     let unit = &units(&hunks, UnitKind::Pr)[0];
     let (answer, comments) = reviewer.review(&PullRequest::default(), unit, "");
     assert_eq!((&*answer.hunk, answer.n_comments), ("o/n#1", 2));

@@ -12,7 +12,7 @@ use std::{
     path::Path,
 };
 
-use common::{Fake, recorder};
+use common::{Fake, recorder, reviewer};
 use support::{Fixture, git_in};
 use veridiff_suites::aacr::{
     changes::{Anchor, ParsedChange, change_of, place},
@@ -240,14 +240,7 @@ fn every_hunk_is_reviewed_and_failures_are_no_silence() {
         let fake = Fake::new(answer);
         let n_asked = fake.n_asked.clone();
         let recorder = recorder(fake, Some(replies));
-        let reviewer = Reviewer {
-            recorder: &recorder,
-            prompts: &prompts,
-            sampling: Sampling::default(),
-            seed: 0,
-            max_bytes: 50_000,
-            max_output: None,
-        };
+        let reviewer = reviewer(&recorder, &prompts);
         let units = units(&found.hunks, UnitKind::Hunk);
         let all: Vec<_> = units.iter().map(|unit| reviewer.review(&found.prs[0].0, unit, "")).collect();
         (all, n_asked.load(std::sync::atomic::Ordering::SeqCst))
@@ -272,14 +265,7 @@ fn every_hunk_is_reviewed_and_failures_are_no_silence() {
     assert!(n_again < n_asked && n_again == 2 + 1, "{n_again} after {n_asked}");
     // what does not fit is cut from the description, never from the hunk
     let recorder = recorder(Fake::new(|prompt, _| prompt.contains("+LINE 10").then(|| "<end />".to_owned())), None);
-    let reviewer = Reviewer {
-        recorder: &recorder,
-        prompts: &prompts,
-        sampling: Sampling::PAPER,
-        seed: 0,
-        max_bytes: 1500,
-        max_output: None,
-    };
+    let reviewer = Reviewer { sampling: Sampling::PAPER, max_bytes: 1500, ..reviewer(&recorder, &prompts) };
     let long = PullRequest { description: "é".repeat(5000), ..found.prs[0].0.clone() };
     let (answer, _) = reviewer.review(&long, &units(&found.hunks, UnitKind::Hunk)[0], &"context ".repeat(500));
     assert_eq!(answer.status, Status::Cut, "{answer:?}");
@@ -362,6 +348,7 @@ fn an_encoder_ranks_as_looking_at_every_piece_does() {
     // one that has read nothing yet reads many at once, and what is summed in another order differs in the last digits
     let anew = nearest(&load());
     assert!(anew.iter().zip(&slow).all(|(a, b)| (a.2 - b.2).abs() < 1e-5), "{anew:?}");
+    assert_eq!(nearest(&load()), anew, "another run gives other numbers");
     assert!(found[0].2 > found[4].2, "all pieces are as near: this shows nothing");
 }
 

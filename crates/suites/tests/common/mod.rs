@@ -21,6 +21,15 @@ use veridiff_judge::{
     recorder::Recorder,
     store::Store,
 };
+use veridiff_suites::{
+    aacr::review::{Reviewer, Sampling},
+    ask::Prompts,
+};
+
+/// A reviewer without chance, whose prompts have room for all that tests show.
+pub fn reviewer<'a>(recorder: &'a Recorder, prompts: &'a Prompts) -> Reviewer<'a> {
+    Reviewer { recorder, prompts, sampling: Sampling::default(), seed: 0, max_bytes: 50_000, max_output: None }
+}
 
 /// What is answered to a prompt that is asked for the nth time.
 type Answer = dyn Fn(&str, u32) -> Option<String> + Send + Sync;
