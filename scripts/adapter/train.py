@@ -8,11 +8,14 @@ is read once for all statements about it: behind it they stand side by side, eac
 reads the last block's state, normed, at the end-of-text token behind the statement. The loss is that of a logistic
 regression on every statement, and on the difference of the two halves of every pair that is about one change.
 
-Whole projects are left out (--held-out); the curve on them is printed, and kept in the file's metadata. A checkpoint is
-written every 15 minutes beside the output, and a run goes on from it: --minutes counts all runs together.
+Whole projects are left out (--held-out). The learning rate is constant but for its ends: for each of --points it falls to nothing over the last
+fifth of so many pairs, the adapter is measured on what was left out and written (NAME.1000.safetensors), and learning goes on from before the fall.
+So one run draws a whole curve, which is printed and kept in the metadata. A checkpoint is written every 15 minutes beside the output, and a
+run goes on from it.
 """
 
 import argparse
+import copy
 import hashlib
 import json
 import math
@@ -24,11 +27,11 @@ from pathlib import Path
 import gguf
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
 from transformers import AutoTokenizer
 
-TEMPLATE = "{diff}\n\n### Statement:\n"
+TEMPLATE = "{changes}\n\n### Statement:\n"
 PROJECTIONS = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
@@ -76,6 +79,23 @@ def load_gguf(path):
     return config, weights
 
 
+class Adapted(torch.autograd.Function):
+    """A projection with its adapter added to the weights: one product forward and one back, and thin ones for the adapter."""
+
+    @staticmethod
+    def forward(ctx, x, weight, a, b, bias):
+        merged = torch.addmm(weight, b, a)
+        ctx.save_for_backward(x, merged, a, b)
+        return F.linear(x, merged, bias)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, merged, a, b = ctx.saved_tensors
+        dx = dy @ merged
+        x, dy = x.flatten(0, -2), dy.flatten(0, -2)
+        return dx, None, (dy @ b).T @ x, dy.T @ (x @ a.T), None
+
+
 class Judge(torch.nn.Module):
     """A decoder without its output table, an adapter in its upper blocks, and a head."""
 
@@ -95,11 +115,11 @@ class Judge(torch.nn.Module):
 
     def linear(self, layer, name, x):
         at = f"model.layers.{layer}.{name}"
-        y = F.linear(x, self.weights[at], self.weights.get(f"{at}.bias"))
+        weight, bias = self.weights[at], self.weights.get(f"{at}.bias")
         key = f"{layer}.{name}".replace(".", "/")
-        if key in self.a:
-            y = y + F.linear(F.linear(x, self.a[key].to(self.dtype)), (self.scale * self.b[key]).to(self.dtype))
-        return y
+        if key not in self.a:
+            return F.linear(x, weight, bias)
+        return Adapted.apply(x, weight, self.a[key].to(self.dtype), (self.scale * self.b[key]).to(self.dtype), bias)
 
     def norm(self, x, weight):
         return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.config["eps"]) * weight).to(self.dtype)
@@ -142,6 +162,27 @@ class Judge(torch.nn.Module):
         return state @ self.head + self.bias
 
 
+def changes_of(diff):
+    """What `{changes}` stands for: every changed line and one line on each side of it, under the file's new path."""
+    lines, kinds = diff.split("\n"), []
+    inside = not any(line.startswith("@@") for line in lines)
+    for line in lines:
+        inside = line.startswith("@@") or (inside and not line.startswith("diff --git"))
+        if not inside:
+            kinds.append("path" if line.startswith("+++ ") else "")
+        else:
+            kinds.append("changed" if line[:1] in ("+", "-") else "around" if line[:1] == " " else "")
+
+    def near(i):
+        return "changed" in kinds[max(i - 1, 0) : i + 2]
+
+    return "\n".join(
+        line[4:].removeprefix("b/") if kind == "path" else line
+        for i, (line, kind) in enumerate(zip(lines, kinds))
+        if kind in ("path", "changed") or (kind == "around" and near(i))
+    )
+
+
 class Item:
     """One change and all that is said of it."""
 
@@ -152,16 +193,20 @@ class Item:
         return len(self.prompt) + sum(len(ids) for ids, _, _ in self.texts)
 
 
-def items_of(samples, tokenizer, eos, longest):
+def items_of(samples, tokenizer, eos, longest, hidden=None):
+    """What a model reads of the samples; `hidden`, the diff or the text, is left out, to see what the other one alone tells."""
     by_diff = defaultdict(list)
     for sample in samples:
         by_diff[sample["diff"]].append(sample)
     items = []
     for diff, about in by_diff.items():
-        prompt = tokenizer(TEMPLATE.replace("{diff}", diff))["input_ids"]
+        prompt = tokenizer(TEMPLATE.replace("{changes}", changes_of(diff)))["input_ids"]
         if len(prompt) > longest:
             continue
-        texts = [(tokenizer(s["text"])["input_ids"] + [eos], s["label"], s["pair"]) for s in about]
+        if hidden == "diff":
+            prompt = tokenizer(TEMPLATE.replace("{changes}", ""))["input_ids"]
+        texts = [([] if hidden == "text" else tokenizer(s["text"])["input_ids"], s["label"], s["pair"]) for s in about]
+        texts = [(ids + [eos], label, pair) for ids, label, pair in texts]
         items.append(Item(prompt, texts[:8]))
     return items
 
@@ -252,105 +297,135 @@ def export(model, path, eos, metadata):
     save_file(tensors, path, metadata={"template": TEMPLATE, "end": str(eos), **metadata})
 
 
+def adopt(model, path):
+    """Takes over the adapter that `export` wrote."""
+    tensors = load_file(path)
+    with torch.no_grad():
+        model.head.copy_(tensors["head.weight"])
+        model.bias.copy_(tensors["head.bias"][0])
+        for key in model.a:
+            layer, name = key.replace("/", ".").split(".", 1)
+            at = f"model.layers.{layer}.{name}"
+            model.a[key].copy_(tensors[f"{at}.lora_A.weight"].float())
+            model.b[key].copy_(tensors[f"{at}.lora_B.weight"].float() / model.scale)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="a GGUF file")
     parser.add_argument("--samples", help="pairs, as `veridiff corpus` writes them")
     parser.add_argument("--output", required=True)
     parser.add_argument("--held-out", default="", help="projects that are left out, separated by commas")
-    parser.add_argument("--minutes", type=float, default=60, help="of training, all runs together")
-    parser.add_argument("--pairs", type=int, default=10**9, help="at most so many pairs")
+    parser.add_argument("--points", default="10000", help="pairs to have learnt from when the adapter is measured and written, separated by commas")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so many, to go on another time")
     parser.add_argument("--rank", type=int, default=8)
     parser.add_argument("--first-layer", type=int, default=10, help="the lowest block with an adapter, counted from 0")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--tokens", type=int, default=3000, help="of a batch")
     parser.add_argument("--longest", type=int, default=400, help="tokens of a prompt")
-    parser.add_argument("--every", type=float, default=12, help="minutes between looks at what is held out")
     parser.add_argument("--n-held-out", type=int, default=300, help="pairs that are looked at")
+    parser.add_argument("--hide", choices=["diff", "text"], help="learn without it: a control, which should learn nothing")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="bfloat16 is faster where the processor multiplies it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--score", help="teach nothing: print log-odds for these samples by the checkpoint of --output")
+    parser.add_argument("--score", help="teach nothing: print log-odds for these samples by the adapter of --output")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    rng = random.Random(args.seed)
 
-    path = Path(args.model)
+    path, output = Path(args.model), Path(args.output)
     tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
     config, weights = load_gguf(path)
-    model = Judge(config, weights, args.rank, args.first_layer, 2.0, torch.bfloat16)
-    checkpoint = Path(args.output).with_suffix(".checkpoint.pt")
+    model = Judge(config, weights, args.rank, args.first_layer, 2.0, getattr(torch, args.dtype))
+    checkpoint = output.with_suffix(".checkpoint.pt")
     if not (args.score or args.samples):
         parser.error("give --samples to learn from, or --score")
     samples = [json.loads(line) for line in open(args.score or args.samples)]
-    kind_of = {s.get("pair"): s.get("kind") or s.get("error_type") for s in samples}
     if args.score:
-        model.load_state_dict(torch.load(checkpoint)["model"])
-        items = items_of([{**s, "label": s.get("label") or 0, "pair": s["id"]} for s in samples], tokenizer, config["eos"], config["context"] - 200)
+        adopt(model, output)
+        items = items_of([{**s, "label": s.get("label") or 0, "pair": s["id"]} for s in samples], tokenizer, config["eos"], config["context"] - 200, args.hide)
         for score, _, name in scores_of(model, items, args.tokens):
             print(json.dumps({"id": name, "log_odds": score}))
         return
+    kind_of = {s["pair"]: s["kind"] for s in samples}
     held_out = set(filter(None, args.held_out.split(",")))
-    names = sorted({s["pair"] for s in samples if s["project"] not in held_out})
-    rng.shuffle(names)
-    chosen = set(names[: args.pairs])
-    train = items_of([s for s in samples if s["pair"] in chosen], tokenizer, config["eos"], args.longest)
-    test = sorted({s["pair"] for s in samples if s["project"] in held_out})
-    random.Random(1).shuffle(test)
-    test = set(test[: args.n_held_out])
-    test = items_of([s for s in samples if s["pair"] in test], tokenizer, config["eos"], args.longest)
-    print(f"{len(train)} changes to learn from, {sum(len(i) for i in train)} tokens; {len(test)} held out", flush=True)
+    train = items_of([s for s in samples if s["project"] not in held_out], tokenizer, config["eos"], args.longest, args.hide)
+    test = items_of([s for s in samples if s["project"] in held_out], tokenizer, config["eos"], args.longest, args.hide)
+    looked_at = sorted({pair for item in test for _, _, pair in item.texts})
+    random.Random(1).shuffle(looked_at)
+    looked_at = set(looked_at[: args.n_held_out])
+    test = [item for item in test if any(pair in looked_at for _, _, pair in item.texts)]
+    n_train, n_test = (len({pair for item in items for _, _, pair in item.texts}) for items in (train, test))
+    print(f"{n_train} pairs about {len(train)} changes to learn from, {sum(len(i) for i in train)} tokens; {n_test} pairs held out", flush=True)
     groups = [
         {"params": list(model.a.values()) + list(model.b.values()), "weight_decay": 0.01},
         {"params": [model.head, model.bias], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=args.rate, betas=(0.9, 0.98))
-    seen, curve, spent, queue = 0, [], 0.0, []
-    if checkpoint.exists():
-        saved = torch.load(checkpoint)
+    run = {"seen": 0.0, "steps": 0, "loss": 1.0, "spent": 0.0, "curve": []}
+    rng, queue = random.Random(args.seed), []
+
+    def state():
+        return copy.deepcopy({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "run": run})
+
+    def go_on_from(saved):
+        saved = copy.deepcopy(saved)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        seen, curve, spent, rng = saved["seen"], saved["curve"], saved["spent"], random.Random(args.seed + saved["seen"])
+        run.update(saved["run"])
+
+    if checkpoint.exists():
+        go_on_from(torch.load(checkpoint))
+        rng = random.Random(args.seed + int(run["seen"]))
+    began, started, kept = time.time(), run["spent"], time.time()
     sha = hashlib.sha256(Path(args.samples).read_bytes()).hexdigest()
-    start = time.time() - spent
-    looked, kept, running, step = time.time(), time.time(), None, 0
-    steps_warm, budget = 60, args.minutes * 60
 
-    def keep():
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "seen": seen, "curve": curve}
-        torch.save({**state, "spent": time.time() - start}, checkpoint)
-        metadata = {"samples": sha, "pairs_seen": str(seen), "seed": str(args.seed), "held_out": args.held_out, "curve": json.dumps(curve)}
-        export(model, args.output, config["eos"], metadata)
-
-    while time.time() - start < budget:
-        if not queue:
-            queue = batches_of(train, args.tokens, rng)
-        batch = queue.pop()
-        done = (time.time() - start) / budget
+    def learn(batch, rate):
         for group in optimizer.param_groups:
-            group["lr"] = args.rate * min(1.0, (step + 1) / steps_warm) * max(0.02, 0.5 * (1 + math.cos(math.pi * done)))
+            group["lr"] = rate
         ids, positions, mask, reads, labels, pairs = collate(batch)
         loss = loss_of(model(ids, positions, mask, reads), labels, pairs)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        seen += len(labels) / 2
-        step += 1
-        running = loss.item() if running is None else 0.98 * running + 0.02 * loss.item()
-        if step % 25 == 0:
-            print(f"{(time.time() - start) / 60:.1f} min, {seen:.0f} pairs, loss {running:.4f}", flush=True)
-        if time.time() - kept > 900:
-            keep()
-            kept = time.time()
-        if test and time.time() - looked > 60 * args.every:
-            curve.append({"pairs": seen, **figures(scores_of(model, test, args.tokens), kind_of)})
-            print(json.dumps(curve[-1]), flush=True)
-            looked = time.time()
-    if test:
-        curve.append({"pairs": seen, **figures(scores_of(model, test, args.tokens), kind_of)})
-        print(json.dumps(curve[-1]), flush=True)
-    keep()
+        run["seen"] += len(labels) / 2
+        run["steps"] += 1
+        run["loss"] = 0.98 * run["loss"] + 0.02 * loss.item() / 2
+        run["spent"] = started + time.time() - began
+        if run["steps"] % 25 == 0:
+            print(f"{run['spent'] / 60:.1f} min, {run['seen']:.0f} pairs, loss {run['loss']:.4f}, rate {rate:.2g}", flush=True)
+
+    for point in sorted(int(p) for p in args.points.split(",")):
+        if any(at["point"] == point for at in run["curve"]):
+            continue
+        before_fall = None
+        while run["seen"] < point:
+            if time.time() - began > args.minutes * 60:
+                torch.save(before_fall or state(), checkpoint)
+                return
+            if not queue:
+                queue = batches_of(train, args.tokens, rng)
+            left = 1 - run["seen"] / point
+            if left <= 0.2 and before_fall is None:
+                before_fall = state()
+            if time.time() - kept > 900:
+                torch.save(before_fall or state(), checkpoint)
+                kept = time.time()
+            learn(queue.pop(), args.rate * min(1.0, (run["steps"] + 1) / 60, max(left / 0.2, 0.02)))
+        before_fall = before_fall or state()
+        figure = {"point": point, "pairs": run["seen"], "minutes": run["spent"] / 60}
+        if test:
+            figure |= figures(scores_of(model, test, args.tokens), kind_of)
+        print(json.dumps(figure), flush=True)
+        run["curve"].append(figure)
+        metadata = {"samples": sha, "seed": str(args.seed), "held_out": args.held_out, "curve": json.dumps(run["curve"])}
+        for file in (output.with_suffix(f".{point}{output.suffix}"), output):
+            export(model, file, config["eos"], metadata)
+        # learning goes on as if the rate had not fallen, though the time was spent
+        before_fall["run"].update(curve=run["curve"], spent=run["spent"])
+        go_on_from(before_fall)
+        torch.save(before_fall, checkpoint)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! What a model with an adapter says of a text: whether it is true of the change, as log-odds that it is not.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use tokenizers::Tokenizer;
 
@@ -17,6 +17,7 @@ use veridiff_engine::{
 };
 
 use veridiff_text::{
+    diff::Diff,
     prompt::Template,
     statements::{StatementKind, Statements},
 };
@@ -27,7 +28,12 @@ pub(super) struct Adapted {
     model: LanguageModel,
     adapter: Arc<Adapter>,
     template: Template,
+    /// Whether the template asks for [`Diff::changes`], not for the whole diff.
+    of_changes: bool,
 }
+
+/// Where an adapter's template wants [`Diff::changes`].
+const CHANGES: &str = "{changes}";
 
 /// What the head of an adapter gives: log-odds that a text is false of the change.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,10 +46,17 @@ pub struct Answer {
 
 impl Adapted {
     /// # Errors
-    /// The adapter's template has not exactly one `{diff}`.
+    /// The adapter's template has not exactly one `{diff}` or `{changes}`.
     pub(super) fn new(model: LanguageModel, adapter: Arc<Adapter>) -> Result<Self> {
-        let template = Template::new("adapter", adapter.template())?;
-        Ok(Adapted { model, adapter, template })
+        let of_changes = adapter.template().contains(CHANGES);
+        let template = Template::new("adapter", &adapter.template().replace(CHANGES, "{diff}"))?;
+        Ok(Adapted { model, adapter, template, of_changes })
+    }
+
+    /// What of a diff the model reads; of one that changes no line, a rename, all.
+    fn shown<'d>(&self, diff: &'d Diff) -> Cow<'d, Diff> {
+        let changes = if self.of_changes { Diff::parse(&diff.changes()).ok() } else { None };
+        changes.map_or(Cow::Borrowed(diff), Cow::Owned)
     }
 
     /// Asks about a case's text and about each of its assertions, behind one run of the prompt: the one in `known` if it is the same.
@@ -61,7 +74,8 @@ impl Adapted {
         // the end stands twice behind the text, see `answer_about`
         let max_tokens = Some(max_tokens.saturating_sub(1));
         let options = EncodeOptions { max_tokens, append_eos: Some(self.adapter.end()), ..options };
-        let ids_of = |text: &str| encode(tokenizer, &self.template, case.diff(), text, &options);
+        let diff = self.shown(case.diff());
+        let ids_of = |text: &str| encode(tokenizer, &self.template, &diff, text, &options);
         let whole = ids_of(case.text())?;
         let (prompt, targets) = whole.ids.split_at(whole.n_prompt);
         let read = match known.take().filter(|known| known.serves(prompt, Keep::KeysValues)) {

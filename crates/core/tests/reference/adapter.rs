@@ -56,6 +56,31 @@ fn every_assertion_is_asked_about_alone_and_the_worst_is_told() {
 }
 
 #[test]
+fn a_template_can_ask_for_the_changes_alone() {
+    // the fixture's adapter with another template: a safetensors file is a header's length, the header, and the tensors
+    let file = std::fs::read(folder().join("adapter.safetensors")).unwrap();
+    let (length, rest) = file.split_at(8);
+    let (header, tensors) = rest.split_at(u64::from_le_bytes(length.try_into().unwrap()) as usize);
+    let header = std::str::from_utf8(header).unwrap().replace("{diff}", "{changes}");
+    assert!(header.contains("{changes}"));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("changes.safetensors");
+    std::fs::write(&path, [&header.len().to_le_bytes(), header.as_bytes(), tensors].concat()).unwrap();
+
+    let answer = |scorer: &Scorer, diff: &str| {
+        let case = Arc::new(Case::new(diff, "Raises `FetchError` now.", Task::Review).unwrap());
+        let mut workspace = Workspace::new(Limits::default());
+        scorer.measure_in(&mut workspace, &case, &settings(&["adapter"])).unwrap().answer.unwrap()
+    };
+    let of_changes = scorer(&format!("{}+{}", folder().display(), path.display()));
+    let excerpt = "fetch.py\n def fetch(url):\n-    return None\n+    raise FetchError(url)";
+    assert_eq!(answer(&of_changes, DIFF), answer(&adapted(), excerpt));
+    assert_ne!(answer(&of_changes, DIFF), answer(&adapted(), DIFF));
+    let rename = "diff --git a/r b/s\nrename from r\nrename to s\n";
+    assert_eq!(answer(&of_changes, rename), answer(&adapted(), rename), "what changes no line is read whole");
+}
+
+#[test]
 fn what_is_read_of_the_model_itself_stays_as_it_was() {
     let text = "Raises `FetchError` now.";
     let features = ["uncertainty", "shape"];

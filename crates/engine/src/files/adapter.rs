@@ -3,7 +3,8 @@
 //! It is one safetensors file. For a weight `NAME` `[out, in]` it has `NAME` without its `.weight` and with `.lora_A.weight` `[r, in]`
 //! and `.lora_B.weight` `[out, r]` behind; what is added to the weight is B A (Hu et al. 2021, arXiv:2106.09685, equation 3, the
 //! scale multiplied into B). `head.weight` `[H]` and `head.bias` `[1]` turn a state into log-odds. The header's metadata say what
-//! the model read when it was trained: `template`, a prompt with `{diff}`, and `end`, the token behind the text at which it answers.
+//! the model read when it was trained: `template`, a prompt with `{diff}` or, for its changed lines and what touches them, `{changes}`,
+//! and `end`, the token behind the text at which it answers.
 
 use std::{
     collections::BTreeMap,

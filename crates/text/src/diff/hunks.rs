@@ -74,6 +74,23 @@ impl Diff {
         selection
     }
 
+    /// The changed lines, each with the lines of context that touch it, under the new path of its file: the change and little else, for
+    /// a model that reads only so many tokens. [`Diff::parse`] reads it as a bare hunk; it is empty if no line is changed.
+    pub fn changes(&self) -> String {
+        let is_changed = |index: usize| self.lines.get(index).is_some_and(|line| line.kind.is_changed());
+        let shown = |index: usize| -> Option<&str> {
+            let text = self.line_text(index);
+            let touches = is_changed(index + 1) || index.checked_sub(1).is_some_and(is_changed);
+            match self.lines[index].kind {
+                LineKind::Header => text.strip_prefix("+++ ").map(|path| path.strip_prefix("b/").unwrap_or(path)),
+                LineKind::Context => touches.then_some(text),
+                LineKind::Added | LineKind::Removed => Some(text),
+            }
+        };
+        let lines: Vec<&str> = (0..self.lines.len()).filter_map(shown).collect();
+        if self.lines.iter().any(|line| line.kind.is_changed()) { lines.join("\n") } else { String::new() }
+    }
+
     /// Where the last file begins among lines between two hunks.
     fn file_start(&self, between: Range<usize>) -> usize {
         let last = |begins: &dyn Fn(usize) -> bool| between.clone().rev().find(|&line| begins(line));
@@ -98,6 +115,18 @@ mod tests {
     const TWO: &str = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@ int f()\n-x\n+y\n@@ -9 +9 @@\n-p\n\\ No newline at end of file\n+q\n\
                        diff --git a/r b/s\nrename from r\nrename to s\n\
                        diff --git a/b.c b/b.c\n--- a/b.c\n+++ b/b.c\n@@ -1 +1 @@\n-u\n+v";
+
+    #[test]
+    fn changes_are_what_an_adapter_was_taught_on() {
+        // as `changes_of` of scripts/adapter/train.py
+        let far = "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1,5 +1,5 @@ fn\n one\n two\n-three\n+drei\n four\n five\n@@ -9 +9 @@\n-a\n\
+                   \\ No newline at end of file\n+b\ndiff --git a/y b/y\ndeleted file mode 1\n--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
+        let changes = Diff::parse(far).unwrap().changes();
+        assert_eq!(changes, "x\n two\n-three\n+drei\n four\n-a\n+b\n/dev/null\n-gone");
+        assert_eq!(Diff::parse(&changes).unwrap().changed_spans().len(), 5);
+        assert_eq!(Diff::parse("diff --git a/r b/s\nrename from r\nrename to s\n").unwrap().changes(), "");
+        assert_eq!(Diff::parse(" a\n b\n+c").unwrap().changes(), " b\n+c");
+    }
 
     #[test]
     fn hunks_know_their_lines_file_and_section() {
