@@ -32,10 +32,14 @@ pub(crate) use rounded::Rounded;
 /// Columns of the widest panel: four vectors of AVX-512. Every panel's width divides it.
 pub(crate) const WIDEST: usize = 64;
 
-/// Columns of a panel: those whose sums are in registers at once, so that a tile reads its panel from one end to the other. With AVX2 these
-/// are 16, and panels of 64 were read in strides that fill a quarter of the level-1 cache: 72 GFLOP/s for 92 on Zen 3.
+/// Columns of a panel: those whose sums are in registers at once, so that a tile reads its panel from one end to the other. Panels wider
+/// than that were read in strides that fill a quarter of the level-1 cache (measured: docs/measured.md, products on AVX2).
 pub(crate) fn panel_width() -> usize {
-    if instructions() == Instructions::Avx2 { 16 } else { WIDEST }
+    match instructions() {
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => avx2::COLUMNS,
+        _ => WIDEST,
+    }
 }
 
 /// Rows of a tile; with four vectors a row this leaves registers for the operands.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::Tile;
 
 /// Columns whose accumulators are in registers together with their operands.
-const COLUMNS: usize = 16;
+pub(super) const COLUMNS: usize = 16;
 
 /// # Safety
 /// As [`Tile`] demands, on a processor with AVX2 and FMA.
