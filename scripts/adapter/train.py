@@ -321,7 +321,7 @@ def main():
     parser.add_argument("--rank", type=int, default=8)
     parser.add_argument("--first-layer", type=int, default=10, help="the lowest block with an adapter, counted from 0")
     parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--tokens", type=int, default=3000, help="of a batch")
+    parser.add_argument("--tokens", type=int, default=1000, help="of a batch")
     parser.add_argument("--longest", type=int, default=400, help="tokens of a prompt")
     parser.add_argument("--n-held-out", type=int, default=300, help="pairs that are looked at")
     parser.add_argument("--hide", choices=["diff", "text"], help="learn without it: a control, which should learn nothing")
@@ -412,7 +412,7 @@ def main():
             if time.time() - kept > 900:
                 torch.save(before_fall or state(), checkpoint)
                 kept = time.time()
-            learn(queue.pop(), args.rate * min(1.0, (run["steps"] + 1) / 60, max(left / 0.2, 0.02)))
+            learn(queue.pop(), args.rate * min(1.0, (run["steps"] + 1) / 30, max(left / 0.2, 0.02)))
         before_fall = before_fall or state()
         figure = {"point": point, "pairs": run["seen"], "minutes": run["spent"] / 60}
         if test:
