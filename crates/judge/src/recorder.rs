@@ -104,8 +104,9 @@ impl Recorder {
             })?;
         }
         if purse.prices().is_some() {
-            let paid: Vec<(String, Paid)> = store.with_prefix(&prefix_of(&about.identity));
-            paid.into_iter().filter_map(|(_, paid)| paid.usage).for_each(|usage| purse.count(usage));
+            let prefix = prefix_of(&about.identity);
+            store
+                .each_with_prefix(&prefix, |_, paid: Paid| paid.usage.into_iter().for_each(|usage| purse.count(usage)));
         }
         let counts = Mutex::default();
         Ok(Recorder { name: name.to_owned(), about, backend: Some(backend), store, purse, counts })
@@ -116,10 +117,11 @@ impl Recorder {
     /// # Errors
     /// The store has no such backend, or several and none is named; the message lists those that there are.
     pub fn replay(name: Option<&str>, store: Store, purse: Purse) -> Result<Recorder, JudgeError> {
-        let mut known: Vec<(String, About)> = store.with_prefix("@");
-        let names = known.iter().map(|(key, _)| format!("`{}`", &key[1..])).collect::<Vec<_>>().join(", ");
-        known.retain(|(key, _)| name.is_none_or(|name| key[1..] == *name));
-        if known.len() != 1 {
+        let mut known: BTreeMap<String, About> = BTreeMap::new();
+        store.each_with_prefix("@", |key, about| drop(known.insert(key[1..].to_owned(), about)));
+        let names = known.keys().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        known.retain(|known, _| name.is_none_or(|name| known == name));
+        let Some((name, about)) = known.pop_first().filter(|_| known.is_empty()) else {
             let problem = match name {
                 Some(name) => format!("the file of replies has none of a backend called `{name}`"),
                 None => "the file of replies does not have those of one backend".to_owned(),
@@ -130,10 +132,8 @@ impl Recorder {
                 format!("write NAME=replay:FILE with one of {names}")
             };
             return Err(JudgeError::settings(problem, hint));
-        }
-        let (key, about) = known.remove(0);
-        let (name, store) = (key[1..].to_owned(), Arc::new(store));
-        Ok(Recorder { name, about, backend: None, store, purse, counts: Mutex::default() })
+        };
+        Ok(Recorder { name, about, backend: None, store: Arc::new(store), purse, counts: Mutex::default() })
     }
 
     /// The same, of which at most so many requests are made from now on.

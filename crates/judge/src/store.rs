@@ -1,17 +1,24 @@
 //! The file of replies: a line a reply, written before the reply is used.
 
+mod places;
+
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
     fs::File,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom},
-    ops::Range,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     sync::{Condvar, Mutex},
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::Value;
-use veridiff_table::{Groups, ID_COLUMN, Journal, Row};
+use veridiff_table::{Groups, ID_COLUMN, Journal, Row, files};
+
+use self::places::Places;
 
 use crate::failure::{Failure, JudgeError, Kind};
 
@@ -27,7 +34,7 @@ const GROUP: &str = "replies";
 /// How lines are written; those written in another way are not read.
 const FORMAT: &str = "1";
 
-/// Replies by key. Of those that are in a file only the places are in memory. Several threads may use it at once; several processes cannot.
+/// Replies by key. Of one that is in a file 16 bytes are in memory. Several threads may use it at once; several processes cannot.
 #[derive(Debug)]
 pub struct Store {
     lines: Mutex<Lines>,
@@ -35,29 +42,26 @@ pub struct Store {
     is_answered: Condvar,
 }
 
-/// Where what is kept under a key is.
-#[derive(Debug)]
-enum Kept {
-    Here(Value),
-    /// In the journal.
-    Written(Range<u64>),
-    /// In one of the files that are only read.
-    Read(usize, Range<u64>),
-}
-
-/// A line without what it is kept under.
+/// A line of a file: what is kept, and under what.
 #[derive(Deserialize)]
-struct Line<T> {
+struct Line<'a, T> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
     value: T,
 }
 
 #[derive(Debug, Default)]
 struct Lines {
-    kept: HashMap<String, Kept>,
+    /// What no file takes.
+    here: HashMap<String, Value>,
+    /// Where lines begin. Bytes are counted through all files: those that are only read, one behind the other, and then the journal.
+    places: Places,
+    /// Files that are only read, each behind the place where it begins.
+    files: Vec<(u64, File)>,
+    /// Where the journal begins.
+    n_read: u64,
     /// None where nothing may be added to a file.
     journal: Option<Journal>,
-    /// Files that are only read.
-    files: Vec<File>,
     /// Whether what no file takes is forgotten.
     forgets: bool,
     /// Keys that are being asked for.
@@ -66,17 +70,24 @@ struct Lines {
 
 impl Lines {
     fn get<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
-        let bytes = match self.kept.get(key)? {
-            Kept::Here(value) => return T::deserialize(value).ok(),
-            Kept::Written(bytes) => self.journal.as_mut()?.line(bytes).ok()?,
-            Kept::Read(file, bytes) => {
-                let mut line = vec![0; (bytes.end - bytes.start) as usize];
-                let file = self.files.get_mut(*file)?;
-                file.seek(SeekFrom::Start(bytes.start)).and_then(|_| file.read_exact(&mut line)).ok()?;
-                line
+        if let Some(value) = self.here.get(key) {
+            return T::deserialize(value).ok();
+        }
+        let bytes = self.line(self.places.get(key)?)?;
+        let line: Line<'_, T> = serde_json::from_slice(&bytes).ok()?;
+        (line.id == key).then_some(line.value)
+    }
+
+    /// The line that begins at a place.
+    fn line(&mut self, place: u64) -> Option<Vec<u8>> {
+        match &mut self.journal {
+            Some(journal) if place >= self.n_read => journal.line(place - self.n_read).ok(),
+            _ => {
+                let at = self.files.partition_point(|(begins, _)| *begins <= place).checked_sub(1)?;
+                let (begins, file) = &mut self.files[at];
+                files::line_at(file, place - *begins).ok()
             }
-        };
-        serde_json::from_slice::<Line<T>>(&bytes).ok().map(|line| line.value)
+        }
     }
 
     /// Takes the lines of a file that is only read. A line that a kill has torn off is left out.
@@ -89,7 +100,8 @@ impl Lines {
         };
         let file = File::open(path).map_err(unreadable)?;
         let mut reader = BufReader::new(&file);
-        let (mut line, mut at, mut torn) = (Vec::new(), 0, None);
+        let (mut line, mut torn) = (Vec::new(), None);
+        let begins = self.n_read;
         for number in 1.. {
             line.clear();
             if reader.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
@@ -99,23 +111,23 @@ impl Lines {
             if let Some(number) = torn {
                 return Err(none(number));
             }
-            let bytes = at..at + line.len() as u64;
-            at = bytes.end;
+            let place = self.n_read;
+            self.n_read += line.len() as u64;
             match serde_json::from_slice::<Row>(&line) {
-                Ok(row) if row.contains_key(VALUE) => self.note(&row, Kept::Read(self.files.len(), bytes)),
+                Ok(row) if row.contains_key(VALUE) => self.note(&row, place),
                 Ok(row) if number == 1 && row.contains_key(HEADER) => {}
                 Err(_) if number > 1 => torn = Some(number),
                 _ => return Err(none(number)),
             }
         }
         drop(reader);
-        self.files.push(file);
+        self.files.push((begins, file));
         Ok(())
     }
 
-    fn note(&mut self, row: &Row, kept: Kept) {
+    fn note(&mut self, row: &Row, place: u64) {
         if let Some(key) = row.get(ID_COLUMN).and_then(Value::as_str).filter(|_| row.contains_key(VALUE)) {
-            self.kept.insert(key.to_owned(), kept);
+            self.places.insert(key, place);
         }
     }
 }
@@ -138,7 +150,7 @@ impl Store {
         let mut lines = Lines::default();
         others.iter().try_for_each(|other| lines.read(other))?;
         let groups = Groups::from([(GROUP.to_owned(), BTreeMap::from([("format".to_owned(), FORMAT.to_owned())]))]);
-        let journal = Journal::resume_each(path, &groups, |bytes, row| lines.note(&row, Kept::Written(bytes)))?;
+        let journal = Journal::resume_each(path, &groups, |at, row| lines.note(&row, lines.n_read + at))?;
         lines.journal = Some(journal);
         Ok(Store::of(lines))
     }
@@ -176,12 +188,23 @@ impl Store {
         self.lines().get(key)
     }
 
-    /// All that is kept under keys that begin in some way.
-    pub fn with_prefix<T: DeserializeOwned>(&self, prefix: &str) -> Vec<(String, T)> {
+    /// Hands on all that is kept under keys that begin in some way.
+    pub fn each_with_prefix<T: DeserializeOwned>(&self, prefix: &str, mut each: impl FnMut(&str, T)) {
         let mut lines = self.lines();
-        let mut keys: Vec<String> = lines.kept.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
-        keys.sort();
-        keys.into_iter().filter_map(|key| lines.get(&key).map(|value| (key, value))).collect()
+        for (key, value) in lines.here.iter().filter(|(key, _)| key.starts_with(prefix)) {
+            if let Ok(value) = T::deserialize(value) {
+                each(key, value);
+            }
+        }
+        for place in lines.places.in_order() {
+            let Some(bytes) = lines.line(place) else { continue };
+            // values of other keys have other forms
+            let is_one =
+                serde_json::from_slice(&bytes).is_ok_and(|line: Line<'_, IgnoredAny>| line.id.starts_with(prefix));
+            if let Some(Line { id, value }) = is_one.then(|| serde_json::from_slice(&bytes).ok()).flatten() {
+                each(&id, value);
+            }
+        }
     }
 
     /// Keeps something under a key: first in the file, then in memory, where there is no file.
@@ -192,16 +215,15 @@ impl Store {
         let value = serde_json::to_value(value).map_err(|error| Failure::new(Kind::NotKept, error.to_string()))?;
         let mut lines = self.lines();
         let lines = &mut *lines;
-        let kept = match &mut lines.journal {
+        match &mut lines.journal {
             Some(journal) => {
                 let row = Row::from_iter([(ID_COLUMN.to_owned(), key.into()), (VALUE.to_owned(), value)]);
                 journal.append(&row).map_err(|error| Failure::new(Kind::NotKept, error.to_string()))?;
-                Kept::Written(journal.last_line())
+                lines.places.insert(key, lines.n_read + journal.last_line());
             }
-            None if lines.forgets => return Ok(()),
-            None => Kept::Here(value),
-        };
-        lines.kept.insert(key.to_owned(), kept);
+            None if lines.forgets => {}
+            None => drop(lines.here.insert(key.to_owned(), value)),
+        }
         Ok(())
     }
 
@@ -311,12 +333,34 @@ mod tests {
         assert_eq!(store.get_or_ask::<String>("k", || panic!("asked again")).unwrap(), "theirs");
         store.put("l", &"mine").unwrap();
         assert_eq!((store.get::<String>("l"), store.get::<String>("k")), (Some("mine".into()), Some("theirs".into())));
-        assert_eq!(store.with_prefix::<String>("").len(), 2);
+        let keys = |store: &Store| {
+            let mut keys = Vec::new();
+            store.each_with_prefix("", |key, _: String| keys.push(key.to_owned()));
+            keys
+        };
+        assert_eq!(keys(&store), ["k", "l"]);
         assert_eq!(std::fs::read(&other).unwrap(), before);
         drop(store);
-        assert_eq!(Store::read(&mine).unwrap().with_prefix::<String>("").len(), 1);
+        assert_eq!(keys(&Store::read(&mine).unwrap()), ["l"]);
         std::fs::write(&other, "[]\n[]\n").unwrap();
         assert!(Store::open_beside(&mine, &[other]).is_err());
+    }
+
+    #[test]
+    fn lines_of_any_length_are_read_where_they_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let [mine, other] = ["mine.jsonl", "other.jsonl"].map(|name| folder.path().join(name));
+        let long = |n: usize| format!("{n}\n\"").repeat(n);
+        let theirs = Store::open(&other).unwrap();
+        (0..2000).step_by(7).for_each(|n| theirs.put(&n.to_string(), &long(n)).unwrap());
+        let store = Store::open_beside(&mine, std::slice::from_ref(&other)).unwrap();
+        (3..2000).step_by(7).for_each(|n| store.put(&n.to_string(), &long(n)).unwrap());
+        // what stands in one file has no place in the other, and a value of another form is none
+        let is_there = |n: usize| matches!(n % 7, 0 | 3);
+        for n in (0..2000).rev() {
+            assert_eq!(store.get::<String>(&n.to_string()), is_there(n).then(|| long(n)), "{n}");
+        }
+        assert_eq!(store.get::<u32>("7"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -67,6 +67,20 @@ pub fn is_stream(path: &Path) -> bool {
 /// The folder that a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// How much of a file is read at once to find where a line ends.
+const LINE_BYTES: usize = 2048;
+
+/// The line of a file that begins at a byte, with its line feed.
+///
+/// # Errors
+/// The system's.
+pub fn line_at(file: &mut File, begins: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(begins))?;
+    let mut line = Vec::new();
+    BufReader::with_capacity(LINE_BYTES, file).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {

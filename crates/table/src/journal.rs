@@ -10,15 +10,14 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, TryLockError},
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
-    ops::Range,
+    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ID_COLUMN, Row, TIME_KEYS, TableError, merge::differ};
+use super::{ID_COLUMN, Row, TIME_KEYS, TableError, files::line_at, merge::differ};
 
 /// What columns depend on beside the samples: metadata, by a name for the columns.
 pub type Groups = BTreeMap<String, BTreeMap<String, String>>;
@@ -52,8 +51,8 @@ pub struct Journal {
     length: u64,
     n_lines: usize,
     n_rows: usize,
-    /// The bytes of the line that was written last.
-    last: Range<u64>,
+    /// Where the line begins that was written last.
+    last: u64,
     /// A header line that goes before the next row: until then the journal is as it was.
     pending: Option<Vec<u8>>,
 }
@@ -83,7 +82,7 @@ impl Journal {
     }
 
     fn of(path: &Path, file: File) -> Journal {
-        Journal { path: path.to_owned(), file, length: 0, n_lines: 0, n_rows: 0, last: 0..0, pending: None }
+        Journal { path: path.to_owned(), file, length: 0, n_lines: 0, n_rows: 0, last: 0, pending: None }
     }
 
     /// The journal of an earlier run and what it holds, line by line: an `id` can be there several times, with other
@@ -100,11 +99,11 @@ impl Journal {
         Ok((journal, rows))
     }
 
-    /// As [`Journal::resume`], which hands each row on with the bytes of its line and keeps none.
+    /// As [`Journal::resume`], which hands each row on with the byte at which its line begins, and keeps none.
     ///
     /// # Errors
     /// Those of [`Journal::resume`]; what was handed on before counts for nothing.
-    pub fn resume_each(path: &Path, groups: &Groups, each: impl FnMut(Range<u64>, Row)) -> Result<Journal, TableError> {
+    pub fn resume_each(path: &Path, groups: &Groups, each: impl FnMut(u64, Row)) -> Result<Journal, TableError> {
         let file = match File::options().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -129,25 +128,20 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The bytes of the line that was appended last, in the file.
-    pub fn last_line(&self) -> Range<u64> {
-        self.last.clone()
+    /// The byte of the file at which the line begins that was appended last.
+    pub fn last_line(&self) -> u64 {
+        self.last
     }
 
-    /// Reads a line again.
+    /// Reads the line again that begins at a byte.
     ///
     /// # Errors
     /// [`TableError::Read`].
-    pub fn line(&mut self, bytes: &Range<u64>) -> Result<Vec<u8>, TableError> {
-        let mut line = vec![0; (bytes.end - bytes.start) as usize];
-        let file = &mut self.file;
-        let read = file.seek(SeekFrom::Start(bytes.start)).and_then(|_| file.read_exact(&mut line));
+    pub fn line(&mut self, begins: u64) -> Result<Vec<u8>, TableError> {
+        let line = line_at(&mut self.file, begins);
         // what is appended next goes behind the whole lines
-        let back = file.seek(SeekFrom::Start(self.length));
-        match read.and(back) {
-            Ok(_) => Ok(line),
-            Err(source) => Err(TableError::Read { path: self.path.clone(), source }),
-        }
+        let back = self.file.seek(SeekFrom::Start(self.length));
+        back.and(line).map_err(|source| TableError::Read { path: self.path.clone(), source })
     }
 
     /// Removes the journal if it holds no row, as after a run that failed before it had one; else leaves it.
@@ -209,8 +203,8 @@ impl Journal {
     fn write_line(&mut self, line: &[u8]) -> Result<(), TableError> {
         match self.file.write_all(line) {
             Ok(()) => {
-                self.last = self.length..self.length + line.len() as u64;
-                self.length = self.last.end;
+                self.last = self.length;
+                self.length += line.len() as u64;
                 self.n_lines += 1;
                 Ok(())
             }
@@ -236,7 +230,7 @@ impl Journal {
     }
 
     /// Reads all whole lines, sets the counts to them, hands on the rows that they hold, and gives the groups.
-    fn read(&mut self, groups: &Groups, mut each: impl FnMut(Range<u64>, Row)) -> Result<Groups, TableError> {
+    fn read(&mut self, groups: &Groups, mut each: impl FnMut(u64, Row)) -> Result<Groups, TableError> {
         let path = self.path.clone();
         let unreadable = |source| TableError::Read { path: path.clone(), source };
         let mut reader = BufReader::new(&self.file);
@@ -277,7 +271,7 @@ impl Journal {
                     spoilt = Some(TableError::JournalRow { path: path.clone(), line: number });
                 }
                 Ok(row) => {
-                    each(length..length + line.len() as u64, row);
+                    each(length, row);
                     (length, n_lines, n_rows) = (length + line.len() as u64, number, n_rows + 1);
                 }
             }

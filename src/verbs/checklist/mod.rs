@@ -83,8 +83,8 @@ impl ListArgs {
     /// The checklists, and the reviews of a file, if there is one, with what is known of their cases.
     fn open(&self, reviews: Option<&Path>) -> Result<Material, SuiteError> {
         let material = Material::open(read_checklists(&self.checklists)?, reviews, self.cases.as_deref())?;
-        if material.n_unknown > 0 {
-            let n = material.n_unknown;
+        let n = material.n_unknown();
+        if n > 0 {
             note(&format!("warning: {n} reviews are about cases without a checklist, and are left out"));
         }
         Ok(material)

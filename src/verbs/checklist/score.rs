@@ -114,8 +114,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let name = judge.name();
     let bar = progress::work(reviews.len(), "reviews");
     let of_review = |place: usize| -> Result<Vec<ReviewVerdict>, SuiteError> {
-        let (review, list) = (material.review(place)?, &material.lists[material.list_of(place)]);
-        let case = material.case(&review.case)?;
+        let (review, list) = (material.review(place)?, material.list_of(place));
+        let (list, case) = (&material.lists[list], material.case(list)?);
         let one = |(repeat, metric): (u32, Metric)| match review.generator == baselines::SILENT {
             true => baselines::verdict_of_silence(metric, repeat, list, &review, &name),
             false => judge.verdict(metric, repeat, list, &review, case.as_ref()),
@@ -190,8 +190,8 @@ fn by_models(args: &Args, names: &str, material: &Material, reviews: &[usize]) -
     let bar = progress::work(reviews.len(), "reviews");
     let mut told = Told::new(args)?;
     for place in reviews {
-        let (review, list) = (material.review(*place)?, &material.lists[material.list_of(*place)]);
-        let case = material.case(&review.case)?;
+        let (review, list) = (material.review(*place)?, material.list_of(*place));
+        let (list, case) = (&material.lists[list], material.case(list)?);
         metrics.iter().try_for_each(|metric| told.add(&judge.verdict(*metric, list, &review, case.as_ref())))?;
         bar.inc(1);
     }

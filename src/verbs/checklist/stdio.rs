@@ -91,11 +91,12 @@ fn paid(
 ) -> Result<Value, String> {
     let Line { case, completion } = serde_json::from_slice(line)
         .map_err(|error| format!("the line is not {{\"case\", \"completion\"}}: {error}"))?;
-    let Some(list) = lists.get(case.as_str()).map(|place| &material.lists[*place]) else {
+    let Some(place) = lists.get(case.as_str()).copied() else {
         let near = veridiff_text::choice::did_you_mean(&case, lists.keys().copied()).unwrap_or_default();
         return Err(format!("there is no checklist of the case `{case}`. {near}").trim_end().to_owned());
     };
-    let known = material.case(&case).map_err(|error| veridiff_text::chain::one_line(&error))?;
+    let list = &material.lists[place];
+    let known = material.case(place).map_err(|error| veridiff_text::chain::one_line(&error))?;
     let review = Review { id: case.clone(), case, generator: "policy".to_owned(), text: completion };
     let metrics: &[Metric] = match spec.preset {
         Preset::Paper => &[Metric::Paper],

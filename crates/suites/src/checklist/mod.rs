@@ -3,7 +3,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `files.rs` | checklists and reviews in, with what is wrong in them |
+//! | `files.rs`, `written.rs` | checklists and reviews in, with what is wrong in them; reviews that stay in their file |
 //! | `passages.rs` | a review as passages; silent, empty and leaking ones |
 //! | `quotes.rs` | where a quote stands in a text |
 //! | `replies.rs` | a judge's reply becomes a count, verdicts of items or of passages, or is an error |
@@ -40,6 +40,7 @@ pub mod quotes;
 pub mod replies;
 pub mod reward;
 pub mod tables;
+mod written;
 
 use std::{collections::BTreeMap, ops::Range};
 
