@@ -31,18 +31,33 @@ impl std::iter::Sum for Unigrams {
 
 /// Matches, words of the text, words of the reference.
 fn unigrams(variant: Bleu, reference: &str, text: &str) -> [u64; 3] {
-    let (reference, text) = (variant.tokens(reference), variant.tokens(text));
-    let mut left: HashMap<&str, u64> = HashMap::with_capacity(reference.len());
-    reference.iter().for_each(|token| *left.entry(token).or_default() += 1);
-    let take = |token: &&String| match left.get_mut(token.as_str()) {
-        Some(n @ 1..) => {
-            *n -= 1;
-            true
-        }
-        _ => false,
+    let (reference, text) = (variant.words(reference), variant.words(text));
+    let mut numbers = Numbers::default();
+    let (reference, text) = (numbers.of(reference.iter()), numbers.of(text.iter()));
+    let mut left = vec![0u32; numbers.0.len()];
+    reference.iter().for_each(|word| left[*word as usize] += 1);
+    let take = |word: &&u32| {
+        let left = &mut left[**word as usize];
+        let is_left = *left > 0;
+        *left -= u32::from(is_left);
+        is_left
     };
     let matches = text.iter().filter(take).count();
     [matches, text.len(), reference.len()].map(|n| n as u64)
+}
+
+/// Words as numbers, which are the same in all texts: comparing letters is what would take the time.
+#[derive(Debug, Default)]
+struct Numbers<'a>(HashMap<&'a str, u32>);
+
+impl<'a> Numbers<'a> {
+    fn of(&mut self, words: impl Iterator<Item = &'a str>) -> Vec<u32> {
+        let number = |word| {
+            let next = self.0.len() as u32;
+            *self.0.entry(word).or_insert(next)
+        };
+        words.map(number).collect()
+    }
 }
 
 fn of_counts([matches, c, r]: [u64; 3]) -> f64 {
@@ -58,10 +73,9 @@ fn of_counts([matches, c, r]: [u64; 3]) -> f64 {
 /// runs of ASCII letters and digits in lower case.
 pub fn rouge_l(reference: &str, text: &str) -> [f64; 3] {
     let (reference, text) = (reference.to_lowercase(), text.to_lowercase());
-    // words as numbers: comparing letters is what would take the time
-    let mut numbers = HashMap::new();
-    let (reference, text) = (numbered(&reference, &mut numbers), numbered(&text, &mut numbers));
-    let common = longest_common_subsequence(&reference, &text) as f64;
+    let mut numbers = Numbers::default();
+    let (reference, text) = (numbers.of(letters_and_digits(&reference)), numbers.of(letters_and_digits(&text)));
+    let common = longest_common_subsequence(&reference, &text, numbers.0.len()) as f64;
     if common == 0.0 {
         return [0.0; 3];
     }
@@ -69,31 +83,42 @@ pub fn rouge_l(reference: &str, text: &str) -> [f64; 3] {
     [p, r, 2.0 * p * r / (p + r)]
 }
 
-/// The words of a text in lower case, each by its number, which is the same in all texts.
-fn numbered<'a>(text: &'a str, numbers: &mut HashMap<&'a str, u32>) -> Vec<u32> {
-    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit())).filter(|word| !word.is_empty());
-    let number = |word| {
-        let next = numbers.len() as u32;
-        *numbers.entry(word).or_insert(next)
-    };
-    words.map(number).collect()
+/// The words of a text in lower case.
+fn letters_and_digits(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit())).filter(|word| !word.is_empty())
 }
 
-fn longest_common_subsequence(a: &[u32], b: &[u32]) -> usize {
-    let mut row = vec![0u32; b.len() + 1];
-    for x in a {
-        let (mut diagonal, mut left) = (0, 0);
-        for (y, cell) in b.iter().zip(&mut row[1..]) {
-            let above = *cell;
-            left = if x == y { diagonal + 1 } else { above.max(left) };
-            (*cell, diagonal) = (left, above);
+/// How long the longest common subsequence of two texts is, whose words are numbers below `n`: the table of the textbook, of which 64
+/// words of `a` are one number of 64 bits (Crochemore et al., A fast and practical bit-vector algorithm for the longest common
+/// subsequence problem, 2001). A bit is 0 where the length grows from the word before it to this one.
+fn longest_common_subsequence(a: &[u32], b: &[u32], n: usize) -> usize {
+    let mut places = vec![0u64; n];
+    // what the addition in a block carries over into the next, by word of `b`
+    let mut carries = vec![false; b.len()];
+    let mut length = 0;
+    for block in a.chunks(64) {
+        (0..).zip(block).for_each(|(i, word)| places[*word as usize] |= 1 << i);
+        let mut row = u64::MAX;
+        for (word, carry) in b.iter().zip(&mut carries) {
+            let matched = row & places[*word as usize];
+            let (sum, is_over) = row.overflowing_add(matched);
+            let (sum, is_over_too) = sum.overflowing_add(u64::from(*carry));
+            *carry = is_over | is_over_too;
+            row = sum | (row & !matched);
         }
+        length += row.count_zeros() as usize;
+        block.iter().for_each(|word| places[*word as usize] = 0);
     }
-    row[b.len()] as usize
+    length
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{
+        collection::vec,
+        strategy::{Just, Strategy},
+    };
+
     use super::*;
 
     /// sacrebleu 2.6.0, nltk 3.10.4 and rouge-score 0.1.2 gave these, in percent.
@@ -155,6 +180,29 @@ mod tests {
         let rate = f64::from(n as u32) / start.elapsed().as_secs_f64();
         assert!(sum > 0.0 && rate >= 10_000.0, "{rate:.0} pairs a second");
         eprintln!("{rate:.0} pairs a second");
+    }
+
+    /// The textbook's table, a cell after the other.
+    fn by_table(a: &[u32], b: &[u32]) -> usize {
+        let mut row = vec![0; b.len() + 1];
+        for x in a {
+            let mut diagonal = 0;
+            for (at, y) in b.iter().enumerate() {
+                let above = row[at + 1];
+                row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
+                diagonal = above;
+            }
+        }
+        row[b.len()]
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn bits_say_what_the_table_says(
+            (n, a, b) in (1u32..40).prop_flat_map(|n| (Just(n), vec(0..n, 0..300), vec(0..n, 0..300)))
+        ) {
+            proptest::prop_assert_eq!(longest_common_subsequence(&a, &b, n as usize), by_table(&a, &b));
+        }
     }
 
     #[test]

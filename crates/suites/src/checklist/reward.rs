@@ -118,10 +118,11 @@ impl RewardSpec {
     /// The length of a review as a multiple of its checklist's.
     fn ratio(&self, judged: &JudgedReview<'_>) -> f64 {
         let (review, list) = (judged.review.text.as_str(), judged.list.text());
+        let n_tokens = |text: &str| mteval_13a(text).iter().count();
         let (length, of_list, floor) = match self.unit {
             LengthUnit::Words => (n_words(review), n_words(&list), self.floor),
             LengthUnit::Chars => (review.chars().count(), list.chars().count(), self.floor * 6.0),
-            LengthUnit::Tokens => (mteval_13a(review).len(), mteval_13a(&list).len(), self.floor),
+            LengthUnit::Tokens => (n_tokens(review), n_tokens(&list), self.floor),
             LengthUnit::Items => (passages(review).len(), judged.list.n(), self.floor / 5.0),
         };
         length as f64 / (of_list as f64).max(floor)

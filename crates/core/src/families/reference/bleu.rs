@@ -12,7 +12,7 @@ use std::{collections::HashMap, fmt, str::FromStr};
 
 use veridiff_text::named;
 
-pub use tokens::{blanks, code_reviewer, mteval_13a, words_and_punctuation};
+pub use tokens::{Words, blanks, code_reviewer, mteval_13a, words_and_punctuation};
 
 /// Longest n-gram.
 const ORDER: usize = 4;
@@ -82,7 +82,7 @@ impl Bleu {
     }
 
     /// The words of a text, as this variant sees them.
-    pub fn tokens(self, text: &str) -> Vec<String> {
+    pub fn words(self, text: &str) -> Words {
         match self {
             Bleu::CodeReviewer => code_reviewer(text),
             Bleu::Sacrebleu { lowercase: true, .. } => mteval_13a(&text.to_lowercase()),
@@ -94,7 +94,7 @@ impl Bleu {
 
     /// Matches and totals of one text against one reference, under this variant's tokens.
     pub fn counts(self, reference: &str, text: &str) -> Counts {
-        let mut counts = Counts::new(&self.tokens(reference), &self.tokens(text));
+        let mut counts = Counts::new(&self.words(reference), &self.words(text));
         if matches!(self, Bleu::Nltk { .. }) {
             // NLTK never divides by zero: a text too short for an n-gram counts as having one.
             counts.totals.iter_mut().for_each(|total| *total = (*total).max(1));
@@ -125,11 +125,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn new(reference: &[String], text: &[String]) -> Counts {
+    fn new(reference: &Words, text: &Words) -> Counts {
+        let [reference, text]: [Vec<&str>; 2] = [reference, text].map(|words| words.iter().collect());
         let mut counts =
             Counts { reference_len: reference.len() as u64, text_len: text.len() as u64, ..Counts::default() };
         for n in 1..=ORDER {
-            let (theirs, ours) = (n_grams(reference, n), n_grams(text, n));
+            let (theirs, ours) = (n_grams(&reference, n), n_grams(&text, n));
             counts.totals[n - 1] = ours.values().sum();
             counts.matches[n - 1] =
                 ours.iter().map(|(gram, count)| (*count).min(theirs.get(gram).copied().unwrap_or(0))).sum();
@@ -156,7 +157,7 @@ impl Counts {
     }
 }
 
-fn n_grams(tokens: &[String], n: usize) -> HashMap<&[String], u64> {
+fn n_grams<'a, 'w>(tokens: &'a [&'w str], n: usize) -> HashMap<&'a [&'w str], u64> {
     let mut counts = HashMap::new();
     tokens.windows(n).for_each(|gram| *counts.entry(gram).or_insert(0) += 1);
     counts

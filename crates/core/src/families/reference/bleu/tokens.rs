@@ -14,30 +14,49 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the patterns are constants, and a test uses each")
 }
 
-fn all(pattern: &Regex, text: &str) -> Vec<String> {
-    pattern.find_iter(text).map(|found| found.as_str().to_owned()).collect()
+/// The words of a text, as a variant sees them.
+#[derive(Debug, Clone)]
+pub struct Words {
+    /// They have blanks between them, and none within.
+    text: String,
+}
+
+impl Words {
+    /// The words, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.text.split(is_blank).filter(|word| !word.is_empty())
+    }
+
+    fn all(pattern: &Regex, text: &str) -> Words {
+        let mut words = String::with_capacity(2 * text.len());
+        for found in pattern.find_iter(text) {
+            words.push_str(found.as_str());
+            words.push(' ');
+        }
+        Words { text: words }
+    }
 }
 
 /// Lower case; runs of letters and digits; `_` and every other character that is no blank alone.
-pub fn code_reviewer(text: &str) -> Vec<String> {
+pub fn code_reviewer(text: &str) -> Words {
     static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\p{L}\p{N}]+|[^\p{L}\p{N}\s\x1c-\x1f]"));
-    all(&TOKEN, &text.to_lowercase())
+    Words::all(&TOKEN, &text.to_lowercase())
 }
 
 /// Runs of letters, digits and `_`; runs of other characters that are no blanks (NLTK's `wordpunct_tokenize`).
-pub fn words_and_punctuation(text: &str) -> Vec<String> {
+pub fn words_and_punctuation(text: &str) -> Words {
     static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s\x1c-\x1f]+"));
-    all(&TOKEN, text)
+    Words::all(&TOKEN, text)
 }
 
 /// Divides a text at its blanks and keeps everything between them.
-pub fn blanks(text: &str) -> Vec<String> {
-    text.split(is_blank).filter(|token| !token.is_empty()).map(str::to_owned).collect()
+pub fn blanks(text: &str) -> Words {
+    Words { text: text.to_owned() }
 }
 
 /// The tokens of the mteval script v13a, sacrebleu's default: entities read, ASCII punctuation apart, periods and commas
 /// apart unless between digits, hyphens apart after a digit.
-pub fn mteval_13a(text: &str) -> Vec<String> {
+pub fn mteval_13a(text: &str) -> Words {
     let text = text.trim_end_matches(is_blank).replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let text = match text.contains('&') {
         true => text.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"),
@@ -45,59 +64,68 @@ pub fn mteval_13a(text: &str) -> Vec<String> {
     };
     let is_digit = |byte: u8| byte.is_ascii_digit();
     let is_point = |byte: u8| matches!(byte, b'.' | b',');
-    // each of the script's substitutions is one pass from left to right; all that it looks for is ASCII, so bytes do as well as letters
+    // all that the script's substitutions look for is ASCII, so bytes do as well as letters
     let mut apart = Vec::with_capacity(2 * text.len() + 2);
-    apart.push(b' ');
+    let take = |byte| apart.extend(byte);
+    let take = replacing(|a, b| is_digit(a) && b == b'-', |a, b| [a, b' ', b, b' '], take);
+    let take = replacing(|a, b| is_point(a) && !is_digit(b), |a, b| [b' ', a, b' ', b], take);
+    let mut take = replacing(|a, b| !is_digit(a) && is_point(b), |a, b| [a, b' ', b, b' '], take);
+    take(Some(b' '));
     for byte in text.bytes().chain([b' ']) {
         match byte {
             b'{'..=b'~' | b'['..=b'`' | b' '..=b'&' | b'('..=b'+' | b':'..=b'@' | b'/' => {
-                apart.extend([b' ', byte, b' '])
+                [b' ', byte, b' '].into_iter().for_each(|byte| take(Some(byte)));
             }
-            _ => apart.push(byte),
+            _ => take(Some(byte)),
         }
     }
-    let apart = pairs(&apart, |a, b| !is_digit(a) && is_point(b), |a, b| [a, b' ', b, b' ']);
-    let apart = pairs(&apart, |a, b| is_point(a) && !is_digit(b), |a, b| [b' ', a, b' ', b]);
-    let apart = pairs(&apart, |a, b| is_digit(a) && b == b'-', |a, b| [a, b' ', b, b' ']);
-    blanks(std::str::from_utf8(&apart).expect("only blanks were put between letters"))
+    take(None);
+    drop(take);
+    Words { text: String::from_utf8(apart).expect("only blanks were put between letters") }
 }
 
-/// The bytes with every two neighbours of a kind replaced, from left to right, none of them twice.
-fn pairs(bytes: &[u8], is: impl Fn(u8, u8) -> bool, put: impl Fn(u8, u8) -> [u8; 4]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
-    let mut at = 0;
-    while let Some(&a) = bytes.get(at) {
-        match bytes.get(at + 1) {
-            Some(&b) if is(a, b) => {
-                out.extend(put(a, b));
-                at += 2;
+/// Hands bytes on with every two neighbours of a kind replaced, from left to right, none of them twice. The end is no byte.
+fn replacing(
+    is: impl Fn(u8, u8) -> bool,
+    put: impl Fn(u8, u8) -> [u8; 4],
+    mut take: impl FnMut(Option<u8>),
+) -> impl FnMut(Option<u8>) {
+    let mut before = None;
+    move |byte| match (before.take(), byte) {
+        (Some(a), Some(b)) if is(a, b) => put(a, b).into_iter().for_each(|byte| take(Some(byte))),
+        (a, _) => {
+            if a.is_some() {
+                take(a);
             }
-            _ => {
-                out.push(a);
-                at += 1;
+            match byte {
+                Some(_) => before = byte,
+                None => take(None),
             }
         }
     }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(words: &Words) -> Vec<&str> {
+        words.iter().collect()
+    }
+
     #[test]
     fn code_reviewer_splits_what_is_no_letter_or_digit() {
-        assert_eq!(code_reviewer("Use `final_Value`\u{1f}²!"), ["use", "`", "final", "_", "value", "`", "²", "!"]);
+        assert_eq!(of(&code_reviewer("Use `final_Value`\u{1f}²!")), ["use", "`", "final", "_", "value", "`", "²", "!"]);
     }
 
     #[test]
     fn nltk_keeps_runs() {
-        assert_eq!(words_and_punctuation("a_b?!  3.5é"), ["a_b", "?!", "3", ".", "5é"]);
-        assert_eq!(blanks(" a\u{a0}b\u{1d}c\n"), ["a", "b", "c"]);
+        assert_eq!(of(&words_and_punctuation("a_b?!  3.5é")), ["a_b", "?!", "3", ".", "5é"]);
+        assert_eq!(of(&blanks(" a\u{a0}b\u{1d}c\n")), ["a", "b", "c"]);
     }
 
     /// The script's own substitutions, one after the other.
-    fn substituted(text: &str) -> Vec<String> {
+    fn substituted(text: &str) -> Words {
         let rules = [
             (r"([{-~\[-` -&(-+:-@/])", " $1 "),
             (r"([^0-9])([.,])", "$1 $2 "),
@@ -116,14 +144,15 @@ mod tests {
             "a", "7", ".", ",", "-", "-\n", "\n", " ", "é", "\u{1c}", "\r", "&amp;", "&quot;", "&", "<skipped>", "_", "'", "/", "x.y", "…",
         ]), 0..40)) {
             let text = parts.concat();
-            proptest::prop_assert_eq!(mteval_13a(&text), substituted(&text));
+            let (got, want) = (mteval_13a(&text), substituted(&text));
+            proptest::prop_assert_eq!(of(&got), of(&want));
         }
     }
 
     #[test]
     fn mteval_reads_entities_and_joins_hyphenated_lines() {
         assert_eq!(
-            mteval_13a("re-\nuse &quot;x&amp;&lt;y 1-2 a-b 3,5, v.1.\n"),
+            of(&mteval_13a("re-\nuse &quot;x&amp;&lt;y 1-2 a-b 3,5, v.1.\n")),
             ["reuse", "\"", "x", "&", "<", "y", "1", "-", "2", "a-b", "3,5", ",", "v", ".", "1", "."]
         );
     }
