@@ -273,6 +273,63 @@ fn a_judge_of_reviews_is_calibrated_audited_and_replaced_by_two_models() {
     }
 }
 
+/// A tenth of the questions about reviews has no answer, and each review has three lines, which stand apart in their file.
+#[test]
+fn questions_without_an_answer_are_told_and_asked_again_and_paid_nothing() {
+    let desk = Desk(tempfile::tempdir().unwrap());
+    let rows = |rows: Vec<Value>| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
+    let all = |one: &dyn Fn(usize) -> Value| rows((0..10).map(one).collect());
+    desk.write(
+        "lists.jsonl",
+        &all(&|i| json!({ "case": format!("c{i}"), "items": [{ "n": 1, "text": format!("Close file {i}") }] })),
+    );
+    desk.write("cases.jsonl", &all(&|i| json!({ "id": format!("c{i}"), "diff": "@@ -1 +1 @@\n-a\n+b\n" })));
+    let lines = ["Close the file.", "", "Thanks."].map(|text| {
+        all(&|i| json!({ "id": format!("r{i}"), "case": format!("c{i}"), "generator": "bot", "text": text.replace("the file", &format!("file {i}")) }))
+    });
+    desk.write("reviews.jsonl", &lines.concat());
+    let asked = json!({ "items": [{ "n": 1, "verdict": "asked", "quote": "Close file 3." }] }).to_string();
+    let claims = json!({ "passages": [{ "n": 1, "verdict": "unknown" }, { "n": 2, "verdict": "none" }] }).to_string();
+    desk.write(
+        "script.jsonl",
+        &rows(vec![
+            json!({ "all": ["Close file 7"], "replies": [{ "failure": "timeout" }] }),
+            json!({ "all": ["Close file 3", "Passages"], "replies": [claims] }),
+            json!({ "all": ["Close file 3"], "replies": [asked] }),
+            json!({ "all": ["Passages"], "replies": [claims] }),
+            json!({ "all": ["Checklist"], "replies": [r#"{"items":[{"n":1,"verdict":"absent"}]}"#] }),
+        ]),
+    );
+    let files = "--checklists lists.jsonl --reviews reviews.jsonl --cases cases.jsonl";
+    let score = format!(
+        "checklist score {files} --metric items,claims --no-baselines --backend scripted:script.jsonl -o v.jsonl"
+    );
+    let cost = |n_calls: u64, n_cached: u64| {
+        let cost: Value = serde_json::from_str(&fs::read_to_string(desk.path("v.jsonl.cost.json")).unwrap()).unwrap();
+        assert_eq!((&cost["calls"], &cost["cached"]), (&json!(n_calls), &json!(n_cached)), "{cost}");
+    };
+    let (_, notes) = desk.ends(&score, 3);
+    assert!(notes.contains("20 verdicts on 10 reviews, 2 failed"), "{notes}");
+    cost(20, 0);
+    let verdicts = fs::read(desk.path("v.jsonl")).unwrap();
+    // the same again asks what failed alone, and ends in the same bytes
+    desk.ends(&score, 3);
+    cost(2, 18);
+    assert_eq!(fs::read(desk.path("v.jsonl")).unwrap(), verdicts);
+    let rows = desk.rows("v.jsonl");
+    let failed: Vec<&Value> = rows.iter().filter(|row| row["status"] == "error").collect();
+    assert!(failed.len() == 2 && failed.iter().all(|row| row["case"] == "c7"), "{failed:?}");
+    let (page, _) = desk.ends(&format!("checklist report {files} --verdicts v.jsonl --resamples 20"), 0);
+    let says =
+        "bot: 2 questions have no answer and are in no figure; with them as 0 and as 1 the reward is 10.0 to 20.0";
+    assert!(page.contains(says), "{page}");
+    desk.ends(&format!("checklist reward {files} --verdicts v.jsonl --emit rewards -o rewards.jsonl"), 3);
+    let paid: Vec<Value> = desk.rows("rewards.jsonl").into_iter().map(|row| row["total"].clone()).collect();
+    for (i, total) in paid.iter().enumerate() {
+        assert_eq!(*total, [json!(0.0), json!(1.0), Value::Null][usize::from(i == 3) + 2 * usize::from(i == 7)], "{i}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_says_why() {
     let desk = desk();

@@ -17,7 +17,7 @@ use veridiff_suites::checklist::{
     emit::{EmitSettings, Form, rows},
     figures::{Figures, Settings, Study, judged, report},
     judge::{Judge, Reading, prompts},
-    judged::JudgedReview,
+    judged::{Claims, JudgedReview},
     read_checklists, read_reviews,
     reward::{Preset, RewardSpec, reward},
     tables::book,
@@ -536,6 +536,9 @@ fn files_that_are_none_say_what_is_wrong() {
     refused("{\"case\":\"a\",\"clean\":true}\n{\"case\":\"a\",\"clean\":true}", "two checklists");
     refused("", "holds no checklists");
     refused(&format!("{{\"case\":{}", "[".repeat(50_000)), "line 1");
+    // a line of a megabyte that ends within its text, and one with what no terminal should get
+    refused(&format!("{{\"case\":\"a\",\"clean\":true}}\n{{\"case\":\"{}", "x".repeat(1 << 20)), "line 2");
+    refused("{\"case\":\"a\u{1b}[2J\"}", "line 1");
     let lists = [list("change-17", "py", &["x y z"])];
     std::fs::write(&path, "{\"id\":\"1\",\"group\":\"change-71\",\"text\":\"t\"}").unwrap();
     let error = read_reviews(&path, &lists).unwrap_err();
@@ -616,9 +619,11 @@ proptest! {
         let with = |verdict: u8| figures(&[&items[..], &[(verdict, weight)]].concat(), &claims).0;
         prop_assert!(with(0) >= coverage - 1e-12);
         prop_assert!((with(4) - coverage * whole / (whole + weight)).abs() < 1e-9);
-        // a claim more that is made up never pays
-        let (_, f1_with, paid_with, _) = figures(&items, &[&claims[..], &[2]].concat());
+        // a claim more that is made up never pays, and nothing that was said is more precise for it
+        let (_, f1_with, paid_with, counts_with) = figures(&items, &[&claims[..], &[2]].concat());
         prop_assert!(f1_with <= f1 + 1e-12 && paid_with <= paid + 1e-12);
+        let precision = |counts: &Claims| counts.supported as f64 / (counts.supported + counts.unsupported) as f64;
+        prop_assert!(precision(&counts_with) <= precision(&counts) || precision(&counts).is_nan());
         // an item that is asked for now and was not never costs coverage
         let mut better = items.clone();
         better[0].0 = 0;
