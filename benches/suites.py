@@ -5,7 +5,9 @@ the processor, memory.
     cargo build --release && python3 benches/suites.py --model qwen2.5-coder-0.5b --dir DIR
 
 The twenty are written for this script: a fault each that a reviewer would raise, or none. What a small model makes of them says that the road is
-whole, and little about the model. Replies stay in DIR: a run that was stopped goes on where it was.
+whole, and little about the model. Replies stay in DIR: a run that was stopped goes on where it was. `--threads 1` has the model use one thread.
+With `--classifier FOLDER` (and `--encoder NAME`) checklists are also scored without a language model; `tests/fixtures/deberta_v2` shows the road,
+and its words mean nothing.
 """
 
 import argparse
@@ -146,13 +148,14 @@ def read(path):
 
 
 class Steps:
-    def __init__(self, binary, folder):
+    def __init__(self, binary, folder, threads):
         self.binary, self.folder, self.rows = binary, folder, []
+        self.env = {**os.environ, **({"RAYON_NUM_THREADS": str(threads)} if threads else {})}
 
     def run(self, name, *arguments):
         start = time.monotonic()
         with open(self.folder / f"{name}.log", "w") as log:
-            process = subprocess.Popen([self.binary, *arguments], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+            process = subprocess.Popen([self.binary, *arguments], cwd=self.folder, env=self.env, stdout=log, stderr=subprocess.STDOUT)
             _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         told = (self.folder / f"{name}.log").read_text().strip().splitlines()
@@ -170,12 +173,15 @@ def main():
     ap.add_argument("--model", default="qwen2.5-coder-0.5b")
     ap.add_argument("--dir", required=True, type=pathlib.Path)
     ap.add_argument("--max-output", type=int, default=256, help="tokens of a review at most; a small model that does not end would write on")
+    ap.add_argument("--threads", type=int, help="threads of the model [default: one per core]")
+    ap.add_argument("--classifier", help="a classifier of entailment, by folder or name")
+    ap.add_argument("--encoder", help="an encoder beside it")
     args = ap.parse_args()
     folder = args.dir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     cases = make(folder)
     model = f"model=local:{args.model}"
-    steps = Steps(str(pathlib.Path(args.veridiff).resolve()), folder)
+    steps = Steps(str(pathlib.Path(args.veridiff).resolve()), folder, args.threads)
     bench = lambda name, *arguments: steps.run(name, "bench", "aacr", name, "run", *arguments)
     bench("prepare", "--references", "data", "--repos", "repos")
     bench("retrieve", "--repos", "repos")
@@ -193,9 +199,13 @@ def main():
     write(folder / "reviews.jsonl", reviews)
     files = ["--checklists", "lists.jsonl", "--reviews", "reviews.jsonl", "--cases", "cases.jsonl"]
     # what has to be written takes minutes a hundred questions: the baselines are asked about by probabilities alone
-    ways = {"digits": ["--reading", "probabilities"], "generation": ["--reading", "text", "--no-baselines"]}
+    ways = {"digits": ["--metric", "paper,items", "--reading", "probabilities", "--backend", model],
+            "generation": ["--metric", "paper,items", "--reading", "text", "--no-baselines", "--backend", model]}
+    if args.classifier:
+        here = [str(path.resolve()) if (path := pathlib.Path(name)).exists() else name for name in (args.classifier, args.encoder) if name]
+        ways["no-model"] = ["--metric", "items,claims", "--backend", f"none:{','.join(here)}"]
     for name, way in ways.items():
-        steps.run(f"score-{name}", "checklist", "score", *files, "--metric", "paper,items", *way, "--backend", model, "-o", f"{name}.jsonl")
+        steps.run(f"score-{name}", "checklist", "score", *files, *way, "-o", f"{name}.jsonl")
         steps.run(f"report-{name}", "checklist", "report", *files, "--verdicts", f"{name}.jsonl", "-o", name)
     write(folder / "steps.jsonl", steps.rows)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
