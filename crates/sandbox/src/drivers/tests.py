@@ -93,6 +93,8 @@ def main():
     except BaseException as error:
         end = ("fail", ": ".join(problem(error)) + (" at `" + line(error) + "`" if line(error) else ""))
     send(("end", *(state["end"] or end)))
+    # what an interpreter does at its end takes time, and nothing of it is wanted
+    leave()
 
 
 main()

@@ -17,8 +17,8 @@ use crate::{
     sandbox::POLICY,
     verify::{
         case::Case,
+        drivers,
         plan::{Options, Verifier},
-        session,
         verified::Verified,
     },
 };
@@ -37,15 +37,20 @@ pub struct Finished {
 /// What results hang on beside the cases, for the head of a journal and the names of a cache.
 pub fn settings(options: &Options, verifier: &Verifier) -> BTreeMap<String, String> {
     let mut all = BTreeMap::from([
-        ("drivers".to_owned(), session::drivers()),
+        ("drivers".to_owned(), drivers::drivers()),
         ("policy".to_owned(), POLICY.to_string()),
         ("options".to_owned(), format!("{options:?}")),
     ]);
-    for language in [Language::Python, Language::Javascript, Language::Java] {
-        if let Ok(runner) = verifier.runner(language) {
-            all.insert(language.name().to_owned(), format!("{} {} {:?}", runner.version, runner.hash, runner.argv()));
-        }
-    }
+    let languages = [Language::Python, Language::Javascript, Language::Java];
+    let said = |language: Language| {
+        let runner = verifier.runner(language).ok()?;
+        Some((language.name().to_owned(), format!("{} {} {:?}", runner.version, runner.hash, runner.argv())))
+    };
+    // each is started to say what it is, and is read from end to end
+    thread::scope(|scope| {
+        let asked = languages.map(|language| scope.spawn(move || said(language)));
+        all.extend(asked.into_iter().filter_map(|one| one.join().ok().flatten()));
+    });
     all
 }
 

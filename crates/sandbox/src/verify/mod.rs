@@ -2,7 +2,8 @@
 
 mod all;
 pub mod case;
-pub mod inputs;
+pub mod drivers;
+mod inputs;
 mod plan;
 mod report;
 pub mod rule;

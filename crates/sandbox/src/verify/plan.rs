@@ -16,6 +16,7 @@ use crate::{
     value::{Tolerance, Value},
     verify::{
         case::{Case, Form, Suite},
+        drivers::Drivers,
         inputs,
         rule::{FixState, Mark, Observed, Rule, Seen, Settings, Test, Trust},
         session::{Ended, Gave, Integrity, Program, Session},
@@ -54,6 +55,7 @@ pub struct Verifier {
     sandbox: Sandbox,
     options: Options,
     runners: [OnceLock<Result<Runner, String>>; 3],
+    drivers: Drivers,
     /// Only one run that ran out of time is repeated at a time, so that none is slow because of another.
     alone: Mutex<()>,
 }
@@ -66,7 +68,11 @@ struct Under {
 impl Verifier {
     /// A verifier.
     pub fn new(sandbox: Sandbox, options: Options) -> Verifier {
-        Verifier { sandbox, options, runners: Default::default(), alone: Mutex::new(()) }
+        Verifier { sandbox, options, runners: Default::default(), drivers: Drivers::default(), alone: Mutex::new(()) }
+    }
+
+    fn session(&self, hash_seed: u32) -> Session<'_> {
+        Session { sandbox: &self.sandbox, drivers: &self.drivers, hash_seed, seed: self.options.seed }
     }
 
     /// The runner of a language, found once.
@@ -161,7 +167,7 @@ impl Verifier {
         let mut under = Under { ended: Vec::new() };
         let repeats = if suite.trust.decides() { self.options.repeats.max(1) } else { 1 };
         for repeat in 0..repeats {
-            let session = Session { sandbox: &self.sandbox, hash_seed: repeat, seed: self.options.seed };
+            let session = self.session(repeat);
             let mut program = Program { source, entry_point: case.entry_point.as_deref(), runner, limits };
             let mut ended = session.run(program, suite)?;
             if matches!(ended.outcome.status, Status::Timeout { .. }) && repeat == 0 {
@@ -222,7 +228,7 @@ impl Verifier {
         };
         // a changed input may ask for more than anybody would wait for; what came before it is compared all the same
         let limits = Limits { cpu_s: limits.cpu_s.min(INPUTS_S), wall_s: limits.wall_s.min(5.0 * INPUTS_S), ..limits };
-        let session = Session { sandbox: &self.sandbox, hash_seed: 0, seed: self.options.seed };
+        let session = self.session(0);
         let mut run = |source: &str, name: &str, suite: &Suite| {
             let program = Program { source, entry_point: Some(entry_point), runner, limits };
             let ended = session.run(program, suite)?;

@@ -7,7 +7,6 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::{
     error::SandboxError,
@@ -17,24 +16,13 @@ use crate::{
     value::Value,
     verify::{
         case::{Form, Results, Suite},
+        drivers::{Compiled, Drivers, LAUNCHER, NODE},
         report,
         rule::Mark,
         talk::{Listener, Talk, mark_of},
     },
     watch::{Outcome, Reply, Status, watch},
 };
-
-const COMMON: &str = include_str!("../drivers/common.py");
-const CANDIDATE: &str = include_str!("../drivers/candidate.py");
-const TESTS: &str = include_str!("../drivers/tests.py");
-const SHARED: &str = include_str!("../drivers/shared.py");
-const NODE: &str = include_str!("../drivers/node.js");
-const LAUNCHER: &str = include_str!("../drivers/Launcher.java");
-
-/// The hash of all that we put beside a program: results under other drivers are not these.
-pub fn drivers() -> String {
-    format!("{:x}", Sha256::digest([COMMON, CANDIDATE, TESTS, SHARED, NODE, LAUNCHER].concat()))
-}
 
 /// Whether the tests ran where the program under test could not touch them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,6 +78,8 @@ pub struct Ended {
 pub struct Session<'a> {
     /// Where.
     pub sandbox: &'a Sandbox,
+    /// What is put beside them.
+    pub drivers: &'a Drivers,
     /// What hashes of the program follow from.
     pub hash_seed: u32,
     /// What its chance follows from.
@@ -120,10 +110,10 @@ impl Session<'_> {
         Job { steps, files, env: fixed_env(self.hash_seed), limits: program.limits, view: program.runner.view.clone() }
     }
 
-    fn python(&self, program: &Program<'_>, driver: &str) -> Job {
+    fn python(&self, program: &Program<'_>, driver: impl Fn(&Compiled) -> &String) -> Result<Job, SandboxError> {
         let mut argv = program.runner.argv();
-        argv.extend(["-c".to_owned(), format!("{COMMON}\n{driver}")]);
-        self.job(program, vec![argv], Vec::new())
+        argv.extend(["-c".to_owned(), driver(self.drivers.get(program.runner)?).clone()]);
+        Ok(self.job(program, vec![argv], Vec::new()))
     }
 
     fn talk(&self, jobs: &[Job], opening: Vec<Vec<Value>>, talk: &mut Talk) -> Result<Vec<Outcome>, SandboxError> {
@@ -149,7 +139,7 @@ impl Session<'_> {
         if entry_point.is_empty() {
             return Ok(None);
         }
-        let jobs = [self.python(&program, CANDIDATE), self.python(&program, TESTS)];
+        let jobs = [self.python(&program, |all| &all.candidate)?, self.python(&program, |all| &all.tests)?];
         let load = vec![Value::str("load"), Value::str(program.source), Value::str(entry_point), self.seed()];
         let tests = vec![Value::str("tests"), Value::str(text), Value::str(call), Value::str(entry_point), self.seed()];
         let mut talk = Talk { has_tests: true, ..Talk::default() };
@@ -166,7 +156,7 @@ impl Session<'_> {
             vec![Value::str(role), Value::str(program.source), Value::str(text), Value::str(call), self.seed()]
         };
         let (job, opening) = match program.runner.language {
-            Language::Python => (self.python(&program, SHARED), words("shared")),
+            Language::Python => (self.python(&program, |all| &all.shared)?, words("shared")),
             Language::Javascript => {
                 let tests = format!("{text}\n{call}");
                 (
@@ -232,7 +222,7 @@ impl Session<'_> {
         };
         let job = match program.runner.language {
             Language::Javascript => self.node(&program),
-            _ => self.python(&program, CANDIDATE),
+            _ => self.python(&program, |all| &all.candidate)?,
         };
         let call = |args: &Vec<Value>| {
             Value::Tuple(vec![Value::str("call"), Value::List(args.clone()), Value::Dict(Vec::new())]).encode()
