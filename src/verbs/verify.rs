@@ -177,7 +177,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sandbox, _) = probe::choose(wanted, &std::env::current_exe().context("cannot find this program's own file")?)?;
     let options = args.options();
     let verifier = Verifier::new(sandbox, options.clone());
-    let said = settings(&options, &verifier);
+    // nobody asks what results hang on where none is kept, and to know it every interpreter is started and read
+    let is_kept = args.cache.is_some() || args.output.is_some();
+    let said = if is_kept { settings(&options, &verifier) } else { BTreeMap::new() };
     let cache = args.cache.as_deref().map(|folder| {
         Cache::open(folder, &said).with_context(|| format!("cannot keep results in `{}`", folder.display()))
     });

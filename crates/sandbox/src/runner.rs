@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
     process::Command,
+    sync::OnceLock,
 };
 
 use serde::{Deserialize, Serialize};
@@ -61,11 +62,22 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Finds the interpreter of a language: the first on the `PATH`, or in the usual folders, that a user who owns nothing could read.
+    /// Finds the interpreter of a language: the first on the `PATH`, or in the usual folders, that a user who owns nothing could read. One
+    /// that was found is remembered: it was started to say what it is, and its file was read from end to end.
     ///
     /// # Errors
     /// [`SandboxError::NoRunner`].
     pub fn find(language: Language) -> Result<Runner, SandboxError> {
+        static FOUND: [OnceLock<Runner>; 3] = [const { OnceLock::new() }; 3];
+        let found = &FOUND[language as usize];
+        if let Some(runner) = found.get() {
+            return Ok(runner.clone());
+        }
+        let runner = Runner::look_for(language)?;
+        Ok(found.get_or_init(|| runner).clone())
+    }
+
+    fn look_for(language: Language) -> Result<Runner, SandboxError> {
         let missing = |why: String| SandboxError::NoRunner { language: language.name().into(), why };
         let (names, said): (&[&str], &[&str]) = match language {
             Language::Python => (&["python3"], &["-I", "-S", "-c", PYTHON_SAYS]),
