@@ -22,6 +22,7 @@ use nix::{
     },
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
+use seccompiler::BpfProgram;
 
 use crate::job::{BOX, BoxFile, CHANNEL, Job, Limits};
 
@@ -72,7 +73,13 @@ pub fn unpack(files: &[BoxFile]) -> Step<()> {
 }
 
 /// Takes away all that the job does not need and executes a program of it. It returns only if that fails.
-pub fn execute(job: &Job, argv: &[String], streams: Streams, processor: Option<usize>) -> Step<Infallible> {
+pub fn execute(
+    job: &Job,
+    argv: &[String],
+    streams: Streams,
+    processor: Option<usize>,
+    filter: &BpfProgram,
+) -> Step<Infallible> {
     arrange(streams)?;
     let view = Landlock::open(job)?;
     // an address that is the same in every run makes what a program prints of it the same
@@ -90,17 +97,16 @@ pub fn execute(job: &Job, argv: &[String], streams: Streams, processor: Option<u
     let argv: Vec<CString> = argv.iter().map(text).collect::<Step<_>>()?;
     let env = job.env.iter().map(|(name, value)| text(&format!("{name}={value}"))).collect::<Step<Vec<_>>>()?;
     let program = argv.first().ok_or("a step without a program")?;
-    let filters = at("compiling the filters of calls")(crate::seccomp::filters())?;
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
     };
+    // the program takes its memory as it would elsewhere
+    at("letting pages be large")(crate::helper::small_pages(false))?;
     let (argv_pointers, env_pointers) = (pointers(&argv), pointers(&env));
     let executing = at(format!("executing {program:?}"));
     // from here on nothing may take memory: an allocator may have more addresses reserved than the program may have, and gets no more
     limit(&job.limits)?;
-    for filter in &filters {
-        at("filtering calls")(seccompiler::apply_filter(filter))?;
-    }
+    at("filtering calls")(seccompiler::apply_filter(filter))?;
     // SAFETY: both arrays end with a null, and their strings live on
     unsafe { libc::execve(program.as_ptr(), argv_pointers.as_ptr(), env_pointers.as_ptr()) };
     executing(Err(io::Error::last_os_error()))

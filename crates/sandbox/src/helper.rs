@@ -27,13 +27,14 @@ use nix::{
     },
     unistd::{ForkResult, Gid, Pid, Uid, fork, setgroups, setresgid, setresuid, setsid},
 };
+use seccompiler::BpfProgram;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     bwrap,
     confine::{self, Step, Streams, at},
     job::{BOX, Job, MAX_MADE},
-    native,
+    native, seccomp,
 };
 
 /// The first argument of a process that is a helper.
@@ -96,6 +97,8 @@ struct Settings {
     processor: Option<usize>,
     /// This program's own file.
     program: File,
+    /// The filter of calls, which is made once for all runs; or what failed before any, for each run to say so.
+    filter: Step<BpfProgram>,
 }
 
 /// Serves runs until the parent is gone. Arguments: the number of the worker's user for a root parent, the processor (or `-`), and the
@@ -117,14 +120,22 @@ fn serve(arguments: &[String]) -> Step<()> {
         // otherwise this process's own files in /proc belong to root, and maps of users cannot be written
         at("owning ourselves")(nix::sys::prctl::set_dumpable(true))?;
     }
+    let ids = (Uid::current().as_raw(), Gid::current().as_raw());
+    let bwrap = optional(bwrap);
+    // bubblewrap makes one for each run
+    let network = if bwrap.is_some() { Ok(()) } else { native::leave_network(ids) };
     let settings = Settings {
-        bwrap: optional(bwrap),
-        ids: (Uid::current().as_raw(), Gid::current().as_raw()),
+        bwrap,
+        ids,
         processor: optional(processor).and_then(|number| number.parse().ok()),
         program,
+        filter: network.and_then(|()| seccomp::filter()),
     };
+    // pages of 2 MiB are taken whole by each process that writes to one byte of them, and these live for milliseconds
+    at("keeping pages small")(small_pages(true))?;
+    let mut stack = vec![0_u8; 512 << 10];
     while let Some(descriptors) = receive(&control)? {
-        run(&control, descriptors, &settings)?;
+        run(&control, descriptors, &settings, &mut stack)?;
     }
     Ok(())
 }
@@ -167,22 +178,32 @@ fn read_job(file: &OwnedFd) -> Step<Job> {
 }
 
 /// One run from its first process to the end of its last.
-fn run(control: &UnixStream, descriptors: [OwnedFd; N_DESCRIPTORS], settings: &Settings) -> Step<()> {
+fn run(control: &UnixStream, descriptors: [OwnedFd; N_DESCRIPTORS], settings: &Settings, stack: &mut [u8]) -> Step<()> {
     let job = read_job(&descriptors[5])?;
+    let never_ran = |report: OwnedFd, what: String| {
+        tell(&report, &Report::Failed { what });
+        drop(report);
+        send(control, &[0, 0, 0, 0, DONE])
+    };
+    let filter = match &settings.filter {
+        Ok(filter) => filter,
+        Err(what) => {
+            let [_, _, _, _, report, _] = descriptors;
+            return never_ran(report, what.clone());
+        }
+    };
     let first = match &settings.bwrap {
         None => {
-            let mut stack = vec![0_u8; 512 << 10];
             let mut descriptors = Some(descriptors);
             let body = Box::new(|| {
                 let Some([stdin, stdout, stderr, channel, report, _]) = descriptors.take() else { return 1 };
                 let streams = Streams { stdin, stdout, stderr, channel };
                 let entered = die_with_parent().and_then(|()| native::enter(&job, settings.ids));
                 let entered = entered.and_then(|()| confine::drop_capabilities());
-                first_process(entered, &job, streams, report, settings.processor) as isize
+                first_process(entered, &job, streams, report, settings.processor, filter) as isize
             });
             // SAFETY: this process has one thread, so that the copy can go on as if nothing had happened
-            let child =
-                unsafe { nix::sched::clone(body, &mut stack, native::NAMESPACES, Some(Signal::SIGCHLD as i32)) };
+            let child = unsafe { nix::sched::clone(body, stack, native::NAMESPACES, Some(Signal::SIGCHLD as i32)) };
             match child {
                 Ok(child) => {
                     drop(descriptors);
@@ -190,10 +211,7 @@ fn run(control: &UnixStream, descriptors: [OwnedFd; N_DESCRIPTORS], settings: &S
                 }
                 Err(error) => {
                     let [_, _, _, _, report, _] = descriptors.ok_or("descriptors are gone")?;
-                    let what = format!("making namespaces: {error}");
-                    tell(&report, &Report::Failed { what });
-                    drop(report);
-                    return send(control, &[0, 0, 0, 0, DONE]);
+                    return never_ran(report, format!("making namespaces: {error}"));
                 }
             }
         }
@@ -221,6 +239,13 @@ pub const DONE: u8 = b'd';
 
 fn send(control: &UnixStream, bytes: &[u8]) -> Step<()> {
     at("answering the parent")(confine::write_all(control.as_fd(), bytes))
+}
+
+/// Whether pages of this process and of those that it starts are never larger than they have to be.
+pub(crate) fn small_pages(wanted: bool) -> io::Result<()> {
+    // SAFETY: changes nothing but how memory is taken; neither nix nor rustix has the call
+    let result = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(wanted), 0, 0, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn die_with_parent() -> Step<()> {
@@ -304,9 +329,9 @@ fn inner() -> ! {
     let prepared = confine::close_on_exec_from(3)
         .and_then(|()| confine::fill_low_descriptors())
         .and_then(|()| confine::drop_capabilities())
-        .and_then(|()| read_job(&job));
+        .and_then(|()| Ok((read_job(&job)?, seccomp::filter()?)));
     let status = match prepared {
-        Ok(job) => first_process(Ok(()), &job, streams, report, processor),
+        Ok((job, filter)) => first_process(Ok(()), &job, streams, report, processor, &filter),
         Err(what) => {
             tell(&report, &Report::Failed { what });
             1
@@ -322,19 +347,26 @@ fn tell(report: &OwnedFd, what: &Report) {
 }
 
 /// Runs the steps of a job as the first process of their namespaces, whose end is theirs.
-fn first_process(entered: Step<()>, job: &Job, streams: Streams, report: OwnedFd, processor: Option<usize>) -> i32 {
+fn first_process(
+    entered: Step<()>,
+    job: &Job,
+    streams: Streams,
+    report: OwnedFd,
+    processor: Option<usize>,
+    filter: &BpfProgram,
+) -> i32 {
     let ran = entered
         .and_then(|()| at("hiding from the program")(nix::sys::prctl::set_dumpable(false)))
         .and_then(|()| confine::unpack(&job.files))
-        .and_then(|()| run_steps(job, &streams, processor));
+        .and_then(|()| run_steps(job, &streams, processor, filter));
     tell(&report, &ran.unwrap_or_else(|what| Report::Failed { what }));
     0
 }
 
-fn run_steps(job: &Job, streams: &Streams, processor: Option<usize>) -> Step<Report> {
+fn run_steps(job: &Job, streams: &Streams, processor: Option<usize>, filter: &BpfProgram) -> Step<Report> {
     let mut ended = (0, WaitStatus::StillAlive);
     for (step, argv) in job.steps.iter().enumerate() {
-        let Some(status) = run_step(job, argv, streams, processor)? else { return Ok(Report::TooManyFiles) };
+        let Some(status) = run_step(job, argv, streams, processor, filter)? else { return Ok(Report::TooManyFiles) };
         ended = (step, status);
         if !matches!(status, WaitStatus::Exited(_, 0)) {
             break;
@@ -363,7 +395,13 @@ fn has_too_many_files() -> bool {
 
 /// Runs one program to its end, and reaps whatever else ends meanwhile. None if it makes more files than allowed: this process then
 /// ends, and with it all others.
-fn run_step(job: &Job, argv: &[String], streams: &Streams, processor: Option<usize>) -> Step<Option<WaitStatus>> {
+fn run_step(
+    job: &Job,
+    argv: &[String],
+    streams: &Streams,
+    processor: Option<usize>,
+    filter: &BpfProgram,
+) -> Step<Option<WaitStatus>> {
     let (problem, to_problem) = at("making a pipe")(nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC))?;
     // SAFETY: this process has one thread
     let child = match at("forking")(unsafe { fork() })? {
@@ -377,7 +415,7 @@ fn run_step(job: &Job, argv: &[String], streams: &Streams, processor: Option<usi
                 })
             };
             let Err(what) = at::<_, io::Error>("keeping descriptors")(copies())
-                .and_then(|streams| confine::execute(job, argv, streams, processor));
+                .and_then(|streams| confine::execute(job, argv, streams, processor, filter));
             let _ = confine::write_all(to_problem.as_fd(), what.as_bytes());
             std::process::exit(127)
         }

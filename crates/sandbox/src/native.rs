@@ -8,7 +8,7 @@ use std::{
 
 use nix::{
     mount::{MntFlags, MsFlags, mount, umount2},
-    sched::CloneFlags,
+    sched::{CloneFlags, unshare},
     unistd::{chdir, pivot_root, sethostname},
 };
 
@@ -17,11 +17,11 @@ use crate::{
     job::{BOX, INNER_ID, Job, MAX_MADE, View},
 };
 
-/// The namespaces of a run: it sees no user, mount, process, network, queue, name or group of processes but its own.
+/// The namespaces of a run: it sees no user, mount, process, queue, name or group of processes but its own. Its network is the helper's,
+/// see [`leave_network`].
 pub const NAMESPACES: CloneFlags = CloneFlags::CLONE_NEWUSER
     .union(CloneFlags::CLONE_NEWNS)
     .union(CloneFlags::CLONE_NEWPID)
-    .union(CloneFlags::CLONE_NEWNET)
     .union(CloneFlags::CLONE_NEWIPC)
     .union(CloneFlags::CLONE_NEWUTS)
     .union(CloneFlags::CLONE_NEWCGROUP);
@@ -37,14 +37,27 @@ pub const PASSWD: &str = "nobody:x:65534:65534:nobody:/tmp:/nonexistent\n";
 /// The groups of [`PASSWD`].
 pub const GROUP: &str = "nogroup:x:65534:\n";
 
-/// Makes the first process of new namespaces at home there: its user, its name, and a root with nothing but what the job may see.
+/// Puts the helper into a network of its own that has no device that is up, and into namespaces of users that owns it.
 ///
-/// The network has no device that is up, and stays so.
-pub fn enter(job: &Job, outer: (u32, u32)) -> Step<()> {
-    let (uid, gid) = outer;
+/// A network costs more than all other namespaces of a run together, and its end as much again in the kernel's own threads. So the runs of
+/// a helper have one after another the same: nothing stays in it when no process does, a helper runs one program at a time, and as no
+/// program is in the namespace of users that owns it, none can be given a right to change it.
+pub fn leave_network(ids: (u32, u32)) -> Step<()> {
+    at("leaving the network")(unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET))?;
+    map_user(ids, ids)?;
+    crate::confine::drop_capabilities()
+}
+
+/// Says who a process's user and group outside are in the new namespace of users that it is in.
+fn map_user((uid, gid): (u32, u32), (inner_uid, inner_gid): (u32, u32)) -> Step<()> {
     at("closing groups")(fs::write("/proc/self/setgroups", "deny"))?;
-    at("mapping the user")(fs::write("/proc/self/uid_map", format!("{INNER_ID} {uid} 1")))?;
-    at("mapping the group")(fs::write("/proc/self/gid_map", format!("{INNER_ID} {gid} 1")))?;
+    at("mapping the user")(fs::write("/proc/self/uid_map", format!("{inner_uid} {uid} 1")))?;
+    at("mapping the group")(fs::write("/proc/self/gid_map", format!("{inner_gid} {gid} 1")))
+}
+
+/// Makes the first process of new namespaces at home there: its user, its name, and a root with nothing but what the job may see.
+pub fn enter(job: &Job, outer: (u32, u32)) -> Step<()> {
+    map_user(outer, (INNER_ID, INNER_ID))?;
     at("naming the machine")(sethostname(HOST_NAME))?;
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     let root = Path::new(STAGE);

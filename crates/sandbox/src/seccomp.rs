@@ -1,15 +1,15 @@
 //! Which calls of the kernel a confined program may make.
 //!
-//! There are two filters. The first allows what is on a list and answers `ENOSYS` to all else, so that a C library falls back to an
-//! older call where it knows one. The second answers `EPERM` to what is known to be harmful; it is installed last, because of two
-//! filters that refuse alike the kernel takes the newer one's number. Numbers of another architecture end the process.
+//! What is on a list is allowed; what is known to be harmful is answered `EPERM`; all else `ENOSYS`, so that a C library falls back to an
+//! older call where it knows one. Numbers of another architecture end the process.
+//!
+//! The kernel checks and translates a filter when it is installed, at every run, and goes through it once for each of its calls. So this is
+//! one filter that looks for a number by halves; as two of the crate seccompiler, which compares one number after another and knows one
+//! refusal a filter, it took a millisecond of each run. Tests compare the two.
 
 use std::collections::BTreeMap;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
-    SeccompFilter, SeccompRule as Rule, TargetArch,
-};
+use seccompiler::{BpfProgram, SeccompAction, sock_filter};
 
 /// What makes new namespaces, as flags of `clone`.
 const NAMESPACE_FLAGS: [i32; 7] = [
@@ -102,38 +102,285 @@ const REFUSED_HERE: &[libc::c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[libc::c_long] = &[];
 
-/// A call with one argument as it must be.
-fn when(index: u8, op: Op, value: u64) -> Result<Rule, seccompiler::BackendError> {
-    Rule::new(vec![Condition::new(index, Len::Dword, op, value)?])
+/// What a program is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Allowed,
+    /// `EPERM`.
+    Refused,
+    /// `ENOSYS`.
+    Unknown,
+    /// It hangs on an argument: see [`Asked`].
+    Asked(usize),
 }
 
-/// The two filters, in the order in which they are installed.
+/// A call that hangs on one of its arguments.
+struct Asked {
+    call: libc::c_long,
+    argument: u32,
+    /// How the argument is compared with each of the values.
+    compare: u32,
+    values: &'static [u32],
+    /// The answer where one of the comparisons holds; the other one where none does.
+    if_so: Answer,
+    otherwise: Answer,
+}
+
+/// All flags of [`NAMESPACE_FLAGS`].
+const NAMESPACES: u32 = {
+    let (mut all, mut at) = (0, 0);
+    while at < NAMESPACE_FLAGS.len() {
+        all |= NAMESPACE_FLAGS[at] as u32;
+        at += 1;
+    }
+    all
+};
+
+const ASKED: [Asked; 3] = [
+    Asked {
+        call: libc::SYS_clone,
+        argument: 0,
+        compare: libc::BPF_JSET,
+        values: &[NAMESPACES],
+        if_so: Answer::Refused,
+        otherwise: Answer::Allowed,
+    },
+    Asked {
+        call: libc::SYS_socket,
+        argument: 0,
+        compare: libc::BPF_JEQ,
+        values: &[libc::AF_UNIX as u32],
+        if_so: Answer::Allowed,
+        otherwise: Answer::Refused,
+    },
+    // what types into a terminal as if a person had
+    Asked {
+        call: libc::SYS_ioctl,
+        argument: 1,
+        compare: libc::BPF_JEQ,
+        values: &[libc::TIOCSTI as u32, libc::TIOCLINUX as u32],
+        if_so: Answer::Refused,
+        otherwise: Answer::Allowed,
+    },
+];
+
+/// What the kernel calls this architecture, where we know it.
+const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xC000_003E)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xC000_00B7)
+} else if cfg!(target_arch = "riscv64") {
+    Some(0xC000_00F3)
+} else {
+    None
+};
+
+/// Where the kernel shows a filter the number of a call, its architecture, and the lower half of its first argument; the next argument is
+/// eight bytes on. All architectures that we know have the lower half first.
+const NUMBER: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+fn load(offset: u32) -> sock_filter {
+    sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
+}
+
+/// Goes on `jt` instructions later if the comparison holds, and `jf` later if not.
+fn jump(compare: u32, value: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code: (libc::BPF_JMP | compare | libc::BPF_K) as u16, jt, jf, k: value }
+}
+
+fn end(action: SeccompAction) -> sock_filter {
+    sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: u32::from(action) }
+}
+
+/// The instructions that answer a call whose number is known.
+fn answer(answer: Answer) -> Vec<sock_filter> {
+    let errno = |number: i32| vec![end(SeccompAction::Errno(number.unsigned_abs()))];
+    match answer {
+        Answer::Allowed => vec![end(SeccompAction::Allow)],
+        Answer::Refused => errno(libc::EPERM),
+        Answer::Unknown => errno(libc::ENOSYS),
+        Answer::Asked(at) => {
+            let asked = &ASKED[at];
+            let (no, yes) = (self::answer(asked.otherwise), self::answer(asked.if_so));
+            let mut all = vec![load(ARGUMENTS + 8 * asked.argument)];
+            for (at, value) in asked.values.iter().enumerate() {
+                let to_yes = asked.values.len() - 1 - at + no.len();
+                all.push(jump(asked.compare, *value, to_yes as u8, 0));
+            }
+            all.extend(no);
+            all.extend(yes);
+            all
+        }
+    }
+}
+
+/// The instructions that find the answer to a number among ranges, each from its first number to before the next one's.
+fn find(ranges: &[(u32, Answer)]) -> Vec<sock_filter> {
+    if let [(_, only)] = ranges {
+        return answer(*only);
+    }
+    let (below, from) = ranges.split_at(ranges.len() / 2);
+    let (below, above, first) = (find(below), find(from), from[0].0);
+    let mut all = match u8::try_from(below.len()) {
+        Ok(over) => vec![jump(libc::BPF_JGE, first, over, 0)],
+        // only a jump without a comparison goes further than 255
+        Err(_) => vec![jump(libc::BPF_JGE, first, 0, 1), jump(libc::BPF_JA, below.len() as u32, 0, 0)],
+    };
+    all.extend(below);
+    all.extend(above);
+    all
+}
+
+/// The filter.
 ///
 /// # Errors
-/// The crate cannot compile them, as on an architecture that it does not know.
-pub fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
-    let namespaces = NAMESPACE_FLAGS.iter().fold(0, |all, flag| all | flag) as u64;
+/// The architecture is none that we know.
+pub fn filter() -> Result<BpfProgram, String> {
+    let architecture = ARCHITECTURE.ok_or_else(|| format!("the calls of {} are not known", std::env::consts::ARCH))?;
+    let mut answers: BTreeMap<u32, Answer> = BTreeMap::new();
+    answers.extend(ALLOWED.iter().chain(ALLOWED_HERE).map(|call| (*call as u32, Answer::Allowed)));
+    answers.extend(REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call as u32, Answer::Refused)));
+    answers.extend(ASKED.iter().enumerate().map(|(at, asked)| (asked.call as u32, Answer::Asked(at))));
+    let mut ranges = vec![(0, Answer::Unknown)];
+    let mut add = |first: u32, answer: Answer| match ranges.last_mut() {
+        Some((at, last)) if *at == first => *last = answer,
+        Some((_, last)) if *last == answer => {}
+        _ => ranges.push((first, answer)),
+    };
+    for (number, answer) in answers {
+        add(number, answer);
+        add(number + 1, Answer::Unknown);
+    }
+    let mut all = vec![
+        load(ARCHITECTURE_AT),
+        jump(libc::BPF_JEQ, architecture, 1, 0),
+        end(SeccompAction::KillProcess),
+        load(NUMBER),
+    ];
+    all.extend(find(&ranges));
+    Ok(all)
+}
 
-    let mut allowed: BTreeMap<i64, Vec<Rule>> = BTreeMap::new();
-    allowed.extend(ALLOWED.iter().chain(ALLOWED_HERE).map(|call| (*call, Vec::new())));
-    allowed.insert(libc::SYS_clone, vec![when(0, Op::MaskedEq(namespaces), 0)?]);
-    allowed.insert(libc::SYS_socket, vec![when(0, Op::Eq, libc::AF_UNIX as u64)?]);
-    allowed.remove(&libc::SYS_clone3);
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
 
-    let mut refused: BTreeMap<i64, Vec<Rule>> = BTreeMap::new();
-    refused.extend(REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())));
-    let of_clone = NAMESPACE_FLAGS.iter().map(|flag| *flag as u64);
-    let of_clone = of_clone.map(|flag| when(0, Op::MaskedEq(flag), flag)).collect::<Result<Vec<_>, _>>()?;
-    refused.insert(libc::SYS_clone, of_clone);
-    refused.insert(libc::SYS_socket, vec![when(0, Op::Ne, libc::AF_UNIX as u64)?]);
-    // what types into a terminal as if a person had
-    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| when(1, Op::Eq, request));
-    refused.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
+        SeccompFilter, SeccompRule as Rule, TargetArch,
+    };
 
-    Ok([
-        SeccompFilter::new(allowed, errno(libc::ENOSYS), SeccompAction::Allow, arch)?.try_into()?,
-        SeccompFilter::new(refused, SeccompAction::Allow, errno(libc::EPERM), arch)?.try_into()?,
-    ])
+    use super::*;
+
+    /// The same by seccompiler, in two filters, of which the second is installed last.
+    fn by_the_crate() -> [BpfProgram; 2] {
+        let when = |index: u8, op: Op, value: u64| {
+            Rule::new(vec![Condition::new(index, Len::Dword, op, value).unwrap()]).unwrap()
+        };
+        let arch: TargetArch = std::env::consts::ARCH.try_into().unwrap();
+        let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
+        let mut allowed: BTreeMap<i64, Vec<Rule>> = BTreeMap::new();
+        allowed.extend(ALLOWED.iter().chain(ALLOWED_HERE).map(|call| (*call, Vec::new())));
+        allowed.insert(libc::SYS_clone, vec![when(0, Op::MaskedEq(NAMESPACES.into()), 0)]);
+        allowed.insert(libc::SYS_socket, vec![when(0, Op::Eq, libc::AF_UNIX as u64)]);
+        let mut refused: BTreeMap<i64, Vec<Rule>> = BTreeMap::new();
+        refused.extend(REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())));
+        let of_clone = NAMESPACE_FLAGS.iter().map(|flag| *flag as u64);
+        refused.insert(libc::SYS_clone, of_clone.map(|flag| when(0, Op::MaskedEq(flag), flag)).collect());
+        refused.insert(libc::SYS_socket, vec![when(0, Op::Ne, libc::AF_UNIX as u64)]);
+        refused.insert(libc::SYS_ioctl, [libc::TIOCSTI, libc::TIOCLINUX].map(|r| when(1, Op::Eq, r)).to_vec());
+        [
+            SeccompFilter::new(allowed, errno(libc::ENOSYS), SeccompAction::Allow, arch).unwrap().try_into().unwrap(),
+            SeccompFilter::new(refused, SeccompAction::Allow, errno(libc::EPERM), arch).unwrap().try_into().unwrap(),
+        ]
+    }
+
+    /// A call as the kernel shows it to a filter.
+    fn seen(number: u32, architecture: u32, arguments: [u64; 6]) -> Vec<u8> {
+        let mut all = [number.to_le_bytes(), architecture.to_le_bytes()].concat();
+        all.extend(0_u64.to_le_bytes());
+        all.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+        all
+    }
+
+    /// What a filter returns.
+    fn run(filter: &[sock_filter], seen: &[u8]) -> u32 {
+        let (mut at, mut word) = (0, 0_u32);
+        loop {
+            let sock_filter { code, jt, jf, k } = filter[at];
+            at += 1;
+            let code = u32::from(code);
+            let mut branch = |holds: bool| at += usize::from(if holds { jt } else { jf });
+            match code {
+                0x20 => word = u32::from_le_bytes(seen[k as usize..k as usize + 4].try_into().unwrap()),
+                0x54 => word &= k,
+                0x05 => at += k as usize,
+                0x15 => branch(word == k),
+                0x25 => branch(word > k),
+                0x35 => branch(word >= k),
+                0x45 => branch(word & k != 0),
+                0x06 => return k,
+                _ => panic!("an instruction that no filter of ours has: {code:#x}"),
+            }
+        }
+    }
+
+    #[test]
+    fn one_filter_by_halves_answers_as_two_of_the_crate() {
+        let (ours, [allows, refuses]) = (filter().unwrap(), by_the_crate());
+        let theirs = allows.len() + refuses.len();
+        assert!(2 * ours.len() < theirs, "{} instructions, and {theirs}", ours.len());
+        let here = ARCHITECTURE.unwrap();
+        let is_errno = |action: u32| action & 0xffff_0000 == 0x0005_0000;
+        let mut n_of: BTreeMap<u32, usize> = BTreeMap::new();
+        let values = NAMESPACE_FLAGS.iter().map(|flag| *flag as u64).chain([
+            0,
+            1,
+            2,
+            3,
+            libc::SIGCHLD as u64,
+            u64::from(NAMESPACES),
+            libc::TIOCSTI,
+            libc::TIOCLINUX,
+            0x5401,
+            u64::from(u32::MAX),
+            1 << 32,
+            (1 << 32) | libc::TIOCSTI,
+        ]);
+        let values: Vec<u64> = values.collect();
+        let numbers = (0..1200_u32).chain((0..1200).map(|number| number | 0x4000_0000)).chain([u32::MAX - 1, u32::MAX]);
+        for number in numbers {
+            for architecture in [here, here ^ 1, 0x4000_0003] {
+                for value in &values {
+                    let seen = seen(number, architecture, [*value; 6]);
+                    let (first, second) = (run(&allows, &seen), run(&refuses, &seen));
+                    // the kernel takes the strictest, and of two refusals the newer filter's
+                    let want = match (first, second) {
+                        (first, second) if is_errno(first) && is_errno(second) => second,
+                        // the strictest of all ends the process, and has the sign of a negative number
+                        (first, second) => {
+                            if (first as i32) < (second as i32) {
+                                first
+                            } else {
+                                second
+                            }
+                        }
+                    };
+                    let got = run(&ours, &seen);
+                    assert_eq!(got, want, "call {number:#x} of {architecture:#x} with {value:#x}");
+                    *n_of.entry(got).or_default() += 1;
+                }
+            }
+        }
+        assert_eq!(n_of.len(), 4, "allowed, refused, unknown, and the end of the process: {n_of:?}");
+    }
+
+    #[test]
+    fn a_call_is_on_one_list_only() {
+        let refused: Vec<_> = REFUSED.iter().chain(REFUSED_HERE).collect();
+        let both: Vec<_> = ALLOWED.iter().chain(ALLOWED_HERE).filter(|call| refused.contains(call)).collect();
+        assert!(both.is_empty(), "allowed and refused: {both:?}");
+    }
 }

@@ -77,6 +77,43 @@ fn nothing_is_reached_over_a_network_or_a_socket() {
     }
 }
 
+/// The runs of one helper have the same network one after another, and those of two helpers never.
+#[test]
+fn a_socket_without_a_file_reaches_no_other_run() {
+    let _alone = alone();
+    let name = format!("veridiff-abstract-{}", std::process::id());
+    let listen = format!("import socket, time\ns = socket.socket(socket.AF_UNIX)\ns.bind('\\0{name}')\ns.listen()\n");
+    let stay = format!("{listen}print('there', flush=True)\ntime.sleep(60)");
+    let leave = format!("{listen}if os.fork() == 0:\n    os.setsid()\n    time.sleep(60)\nprint('there')");
+    let connect = format!(
+        "import socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n    s.connect('\\0{name}')\nexcept OSError:\n    print('refused')\n\
+         else:\n    print('reached')\n"
+    );
+    let mut neighbour = outside(&stay, &Vec::new()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut word = [0; 6];
+    std::io::Read::read_exact(neighbour.stdout.as_mut().unwrap(), &mut word).unwrap();
+    let control = outside(&connect, &Vec::new()).output().unwrap();
+    assert_eq!(control.stdout, b"reached\n", "outside a neighbour is reached: {control:?}");
+    for sandbox in sandboxes() {
+        let backend = sandbox.backend().name();
+        let look = |when: &str| {
+            let outcome = run(&sandbox, &plain(&connect));
+            assert_eq!(outcome.stdout.text, "refused\n", "{backend}: {when}: {outcome:?}");
+        };
+        look("a process outside");
+        // this run's helper is the next one's
+        let left = run(&sandbox, &plain(&leave));
+        assert_eq!((left.status, left.stdout.text.as_str()), (Status::Exit(0), "there\n"), "{backend}");
+        look("what the run before has left");
+        let beside = sandbox.start(&plain(&stay)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        look("a run beside");
+        drop(beside);
+    }
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+}
+
 #[test]
 fn nothing_is_left_for_the_next_run() {
     let paths = "('/tmp/poison', '/box/poison', '/dev/shm/poison', '/box/__pycache__/random.pyc')";
