@@ -6,7 +6,8 @@
 
 An escape is a program that answers right if its attempt succeeded, and wrong if it was refused: a pass is an escape. A forgery is a wrong
 program that tries to pass; a daemon is an escape if it outlives its run. Each attempt must succeed when run plainly, or it counts for nobody. The peers run in turns, `--rounds` times; the
-best round of each is told, with all of them in the JSON. Run it on a machine with nothing else to do.
+best round of each is told, with all of them in the JSON, and the least time of the processor that a program took in all processes. Run it on
+a machine with nothing else to do: beside other work only the time of the processor says something, and `--before` another build in turns.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import gzip
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -153,6 +155,12 @@ def bare_start(n=40):
     return 1000 * sorted(times)[n // 2]
 
 
+def processor():
+    """Seconds of the processor of this process and of all that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--veridiff", default="target/release/veridiff")
@@ -160,6 +168,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only-time", action="store_true", help="make no attempts, which wait for what a daemon leaves")
+    parser.add_argument("--before", help="another build of the command, timed in turns with this one")
     parser.add_argument("--json")
     args = parser.parse_args()
     os.environ["VERIDIFF_SECRET"] = "x"
@@ -209,19 +218,24 @@ def main():
     if args.data:
         programs = tasks(args.data)
         timed = {"bare": bare} | peers
-        for backend in ("native", "bwrap"):
-            def as_calls(all_programs, jobs, run=peers[f"veridiff {backend}"]):
+        if args.before:
+            timed |= {f"before {backend}": veridiff(args.before, backend) for backend in ("native", "bwrap")}
+        for name, run in list(timed.items()):
+            if not name.startswith(("veridiff", "before")):
+                continue
+
+            def as_calls(all_programs, jobs, run=run):
                 plain = [p for p in all_programs if not any(type(x) in (tuple, set) for x in p["expected"])]
                 return run([p | {"as_calls": True} for p in plain], jobs)
 
-            timed[f"veridiff {backend}, calls"] = as_calls
+            timed[f"{name}, calls"] = as_calls
         rates = {name: [] for name in timed}
         for _ in range(args.rounds):
             for name, run in timed.items():
-                started = time.perf_counter()
+                started, worked = time.perf_counter(), processor()
                 passed = run(programs, args.jobs)
-                took = time.perf_counter() - started
-                rates[name].append({"programs": len(passed), "passed": sum(passed), "seconds": took})
+                took, worked = time.perf_counter() - started, processor() - worked
+                rates[name].append({"programs": len(passed), "passed": sum(passed), "seconds": took, "processor_s": worked})
         report["bare_start_ms"] = bare_start()
         report["rates"] = rates
         # of a job: what one program takes, and what it takes more than bare in the same round
@@ -232,7 +246,8 @@ def main():
             best = min(rounds, key=of_each)
             over = sorted(of_each(one) - of_each(floor) for one, floor in zip(rounds, rates["bare"]))[len(rounds) // 2]
             told = f"{best['programs'] / best['seconds']:.1f} programs/s ({best['passed']} of {best['programs']} pass)"
-            print(f"{name}: {told}, {of_each(best):.1f} ms a program, {over:+.1f} ms over bare (median of the rounds)")
+            least = min(1000 * one["processor_s"] / one["programs"] for one in rounds)
+            print(f"{name}: {told}, {of_each(best):.1f} ms a program, {over:+.1f} ms over bare (median of the rounds), {least:.1f} ms of the processor")
         print(f"a bare interpreter starts in {report['bare_start_ms']:.1f} ms")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(report, indent=1))

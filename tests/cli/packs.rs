@@ -94,6 +94,15 @@ fn humanevalpack_in_javascript() {
 }
 
 #[test]
+fn humanevalpack_in_java() {
+    if Command::new("javac").arg("--version").output().is_err() {
+        eprintln!("not tested here: a JDK is missing");
+        return;
+    }
+    both_ways("humanevalpack_java.jsonl.gz", "java", &[]);
+}
+
+#[test]
 fn what_is_the_same_is_identical() {
     let tasks = tasks("humanevalpack_python.jsonl.gz");
     let cases: Vec<Json> = tasks
