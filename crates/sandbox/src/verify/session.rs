@@ -170,14 +170,20 @@ impl Session<'_> {
         let opening = if opening.is_empty() { Vec::new() } else { vec![opening] };
         let outcomes = self.talk(&[job], opening, &mut talk)?;
         let outcome = outcomes.into_iter().next().ok_or(lost())?;
+        // the compiler's step never says a word on the channel; which step it was is not known of what was ended from outside
+        let was_loaded = talk.is_ready;
         let mut ended = ended(talk, &suite.name, Integrity::Shared, outcome);
-        // the compiler's step never says a word on the channel
         if program.runner.language == Language::Java
+            && !was_loaded
             && ended.outcome.step == 0
             && ended.outcome.status != Status::Exit(0)
         {
-            let why = first_line(&ended.outcome.stderr.text, "it does not compile");
-            ended.tests = vec![(suite.name.clone(), mark_of(&ended.outcome.status).0, why.clone())];
+            let (mark, otherwise) = match &ended.outcome.status {
+                Status::Exit(_) => (Mark::Fail, "it does not compile".to_owned()),
+                status => mark_of(status),
+            };
+            let why = first_line(&ended.outcome.stderr.text, &otherwise);
+            ended.tests = vec![(suite.name.clone(), mark, why.clone())];
             ended.not_loaded = Some(why);
         }
         Ok(ended)

@@ -124,5 +124,12 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
                 "{backend}: one that {what}: {verified:#?}"
             );
         }
+        // one that compiles, and is ended by us while it runs, has been compiled
+        let prints = "class Solution {\n    public int f(int n) { for (;;) System.out.println(\"and on, and on, and on, and on\"); }\n}\n";
+        let case = json!({ "id": "a", "language": "java", "code": right, "fix": prints, "entry_point": "f",
+                           "tests": [{ "name": "ref", "kind": "reference", "form": "program", "text": tests }] });
+        let verified = verifier.verify(&Case::parse(&case.to_string(), 1, ".".as_ref()).unwrap());
+        let found = verified.conclusion.as_ref().map(|conclusion| (conclusion.claim, conclusion.fix));
+        assert_eq!(found, Some((Claim::Unsupported, Fix::Regresses)), "{backend}: {verified:#?}");
     }
 }
