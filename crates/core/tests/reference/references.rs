@@ -6,7 +6,7 @@ use crate::common::{assert_vector, fixture};
 use candle_core::Device;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use veridiff_core::families::reference::bleu::{Bleu, mteval_13a};
+use veridiff_core::families::reference::bleu::{Bleu, Words, code_reviewer, mteval_13a};
 use veridiff_engine::{
     ModelError,
     encoder::{Embedder, EntailmentClassifier, Pooling},
@@ -233,12 +233,9 @@ fn every_bleu_variant_gives_the_reference_score() {
         let counts = Bleu::CodeReviewer.counts(reference, text);
         assert_eq!([&list(&counts.matches), &list(&counts.totals)], [&cct5["match"], &cct5["total"]], "{text:?}");
         for (text, key) in [(reference, "tokens_ref"), (text, "tokens_hyp")] {
-            assert_eq!(serde_json::json!(mteval_13a(text).iter().collect::<Vec<_>>()), detail[key], "13a of {text:?}");
-            assert_eq!(
-                serde_json::json!(veridiff_core::families::reference::bleu::code_reviewer(text)),
-                cct5[key],
-                "{text:?}"
-            );
+            let words = |words: Words| serde_json::json!(words.iter().collect::<Vec<_>>());
+            assert_eq!(words(mteval_13a(text)), detail[key], "13a of {text:?}");
+            assert_eq!(words(code_reviewer(text)), cct5[key], "{text:?}");
         }
     }
     let corpus = &expected["corpus"];
