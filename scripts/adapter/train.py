@@ -207,7 +207,7 @@ def items_of(samples, tokenizer, eos, longest, hidden=None):
             prompt = tokenizer(TEMPLATE.replace("{changes}", ""))["input_ids"]
         texts = [([] if hidden == "text" else tokenizer(s["text"])["input_ids"], s["label"], s["pair"]) for s in about]
         texts = [(ids + [eos], label, pair) for ids, label, pair in texts]
-        items.append(Item(prompt, texts[:8]))
+        items += [Item(prompt, texts[at : at + 8]) for at in range(0, len(texts), 8)]
     return items
 
 
