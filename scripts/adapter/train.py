@@ -27,6 +27,7 @@ from pathlib import Path
 import gguf
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
 from transformers import AutoTokenizer
@@ -299,6 +300,10 @@ def export(model, path, eos, metadata):
 
 def adopt(model, path):
     """Takes over the adapter that `export` wrote."""
+    with safe_open(path, "pt") as file:
+        template = file.metadata()["template"]
+    if template != TEMPLATE:
+        raise SystemExit(f"{path} was taught on {template!r}, which this script no longer makes: score with `veridiff score --model MODEL+{path}`")
     tensors = load_file(path)
     with torch.no_grad():
         model.head.copy_(tensors["head.weight"])
