@@ -6,7 +6,8 @@
 #                                      BUNDLE=.bundle OUT=results bash benches/gpu.sh
 #
 # Files: BUNDLE, the programs (default .bundle); OUT, where figures go (default .); GGUF, SmolLM2-135M (optional); WHEELS, a
-# folder of wheels (optional: Inseq and what it needs), which are unpacked into a temporary folder. Without Inseq the report
+# folder of wheels (optional: Inseq and what it needs), which are unpacked into a temporary folder; LIMIT, seconds after which the
+# program starts nothing new (270). Without Inseq the report
 # says that its ratio is missing; with PyTorch and transformers alone, its method's bare arithmetic is timed instead.
 #
 # CUDA's libraries: those in the bundle, else those of a Python environment that has PyTorch for CUDA 13, else the system's.
@@ -42,7 +43,7 @@ fi
     nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader
     echo "commit $(git rev-parse --short HEAD 2>/dev/null)"
     # a guard beside the program's own: the rest of the script must find time
-    timeout 420 "$BUNDLE/gpu_attribution" --fixtures tests/fixtures ${GGUF:+--gguf "$GGUF"} --json "$OUT/gpu.json" --seconds 270
+    timeout 420 "$BUNDLE/gpu_attribution" --fixtures tests/fixtures ${GGUF:+--gguf "$GGUF"} --json "$OUT/gpu.json" --seconds "${LIMIT:-270}"
     status=$?
     echo "gpu_attribution: exit status $status after $((SECONDS - begin)) s"
     if [ -n "${GGUF:-}" ] && [ -x "$BUNDLE/veridiff" ]; then

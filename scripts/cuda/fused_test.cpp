@@ -1,4 +1,4 @@
-// Tests src/model/ops/fused.cu without a GPU: the kernels are compiled as C++, a block's threads run as threads, and the
+// Tests crates/engine/src/ops/fused.cu without a GPU: the kernels are compiled as C++, a block's threads run as threads, and the
 // results are compared with plain loops in double.
 //
 //     c++ -std=c++20 -O1 -pthread scripts/cuda/fused_test.cpp -o /tmp/fused_test && /tmp/fused_test
@@ -41,7 +41,7 @@ template <typename Op> float block_reduce(float v, float identity, Op op) {
     return identity;
 }
 
-#include "../../src/model/ops/fused.cu"
+#include "../../crates/engine/src/ops/fused.cu"
 
 static void launch(unsigned blocks, unsigned threads, const std::function<void()> &kernel) {
     std::barrier<> barrier(threads);

@@ -185,7 +185,10 @@ impl Kernels {
         let width = x.dim(D::Minus1)?;
         let rows = x.elem_count() / width.max(1);
         let w_rows = w.elem_count() / width.max(1);
-        expect("the shared input of a norm", x, &dy.dims()[1..])?;
+        // with targets before the input's rows, or with each row a target of its own
+        if !dy.dims().ends_with(x.dims()) {
+            candle_core::bail!("the input of a norm has shape {:?} for gradients of {:?}", x.dims(), dy.dims());
+        }
         expect("the residual of a norm", residual.unwrap_or(dy), dy.dims())?;
         if w.dims() != &x.dims()[x.rank() - w.rank()..] {
             candle_core::bail!("a norm's weight has shape {:?} for an input of {:?}", w.dims(), x.dims());

@@ -32,6 +32,9 @@ fn compare(device: &Device) -> Result<()> {
                 let got = Kernels.rms_norm_vjp(&x, &w, eps, &dy, residual)?;
                 agree("rms_norm_vjp", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &dy, residual)?)?;
             }
+            let own = dy.get(0)?;
+            let got = Kernels.rms_norm_vjp(&x, &w, eps, &own, None)?;
+            agree("rms_norm_vjp of rows", &got, &composed::plain_rms_norm_vjp(&x, &w, eps, &own, None)?)?;
             agree("rows_mul", &Kernels.rows_mul(&x, &dy)?, &dy.broadcast_mul(&x)?)?;
         }
         let (x, w, dy) = (noise(&[s, n, d])?, noise(&[n, d])?, noise(&[b, s, n, d])?);
