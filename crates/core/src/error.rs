@@ -130,7 +130,11 @@ impl Error {
                 None => "give one".to_owned(),
             }),
             Error::NoAdapter { .. } => {
-                Some("name it with the model: `--model SOURCE+ADAPTER.safetensors` (docs/adapter.md)".to_owned())
+                Some(
+                    "name it with the model: `--model smollm2-135m+truth`, or your own, `--model SOURCE+ADAPTER.safetensors` \
+                     (docs/adapter.md)"
+                        .to_owned(),
+                )
             }
             Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
         }

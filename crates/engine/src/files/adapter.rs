@@ -10,7 +10,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use candle_core::{DType, Device, Shape, Tensor, safetensors::load_buffer};
@@ -20,6 +20,9 @@ use sha2::{Digest, Sha256};
 
 use super::{hash::hex, weights::first_non_finite};
 use crate::ModelError;
+
+/// The adapters that ship, by name. Each is for one model, which its card in docs/adapter.md names.
+const SHIPPED: &[(&str, &[u8])] = &[("truth", include_bytes!("../../../../adapters/truth.safetensors"))];
 
 const A: &str = ".lora_A.weight";
 const B: &str = ".lora_B.weight";
@@ -65,10 +68,24 @@ impl Adapter {
     /// [`ModelError::Read`]; [`ModelError::Safetensors`] for a file that is none; [`ModelError::NonFinite`]; [`ModelError::Adapter`] if
     /// half of a pair or the head is missing, shapes contradict each other, or the metadata do not say what was read.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
-        let bytes = std::fs::read(path).map_err(ModelError::read(path))?;
+        Adapter::read(path, &std::fs::read(path).map_err(ModelError::read(path))?)
+    }
+
+    /// One that ships, or one's own by its path.
+    ///
+    /// # Errors
+    /// As [`Adapter::open`].
+    pub fn named(name: &str) -> Result<Self, ModelError> {
+        match shipped(name) {
+            Some(bytes) => Adapter::read(Path::new(name), bytes),
+            None => Adapter::open(Path::new(name)),
+        }
+    }
+
+    fn read(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         let broken = |problem: String| ModelError::Safetensors { path: path.into(), problem };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| broken(error.to_string()))?;
-        let tensors = load_buffer(&bytes, &Device::Cpu).map_err(|error| broken(error.to_string()))?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| broken(error.to_string()))?;
+        let tensors = load_buffer(bytes, &Device::Cpu).map_err(|error| broken(error.to_string()))?;
         let fault = |problem: String| ModelError::Adapter { path: path.into(), problem };
         let said = |key: &str| {
             let value = header.metadata().as_ref().and_then(|map| map.get(key));
@@ -109,11 +126,11 @@ impl Adapter {
             }
             low_rank.insert(format!("{weight}.weight"), LowRank { a, b });
         }
-        let fingerprint = hex(Sha256::new_with_prefix(&bytes));
+        let fingerprint = fingerprint_of(bytes);
         Ok(Adapter { path: path.into(), low_rank, head, bias, template, end, fingerprint })
     }
 
-    /// The file that it was read from.
+    /// The file that it was read from, or the name by which it ships.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -161,6 +178,27 @@ impl Adapter {
         let adapted = Adapted { weights, adapter: Arc::clone(self) };
         Ok(VarBuilder::from_backend(Box::new(adapted), dtype, device))
     }
+}
+
+fn shipped(name: &str) -> Option<&'static [u8]> {
+    SHIPPED.iter().find(|(known, _)| *known == name).map(|&(_, bytes)| bytes)
+}
+
+/// Whether `name` is that of an adapter that ships.
+pub fn ships(name: &str) -> bool {
+    shipped(name).is_some()
+}
+
+/// The name of the adapter that ships and has this [`Adapter::fingerprint`].
+pub fn shipped_as(fingerprint: &str) -> Option<&'static str> {
+    static FINGERPRINTS: OnceLock<Vec<String>> = OnceLock::new();
+    let known = FINGERPRINTS.get_or_init(|| SHIPPED.iter().map(|(_, bytes)| fingerprint_of(bytes)).collect());
+    let place = known.iter().position(|known| known == fingerprint)?;
+    SHIPPED.get(place).map(|&(name, _)| name)
+}
+
+fn fingerprint_of(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
 }
 
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>, ModelError> {

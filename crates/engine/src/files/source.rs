@@ -18,7 +18,7 @@ use crate::{
     },
     decoder::Decoder,
     files::{
-        adapter::Adapter,
+        adapter::{self, Adapter},
         cards::{self, Card},
         gguf::Gguf,
         hash::sha256_of,
@@ -69,7 +69,7 @@ pub enum Layout {
 }
 
 /// Finds the model that `spec` names: `[NAME=]SOURCE[+ADAPTER]`, where SOURCE is a card's id, a folder, a `.gguf` file, a
-/// card's `.toml` file or `org/name[@revision]` of the Hugging Face hub, tried in that order, and ADAPTER a `.safetensors` file.
+/// card's `.toml` file or `org/name[@revision]` of the Hugging Face hub, tried in that order, and ADAPTER one that ships or a `.safetensors` file.
 /// Fetches what is not there, unless offline.
 ///
 /// # Errors
@@ -78,7 +78,7 @@ pub enum Layout {
 pub fn resolve(spec: &str, options: &ResolveOptions) -> Result<ModelFiles, ModelError> {
     let (alias, source) = split_alias(spec);
     let (source, adapter) = split_adapter(source);
-    let adapter = adapter.map(|path| Adapter::open(Path::new(path)).map(Arc::new)).transpose()?;
+    let adapter = adapter.map(|name| Adapter::named(name).map(Arc::new)).transpose()?;
     let mut files = ModelFiles { adapter, ..resolve_source(source, options)? };
     if let Some(alias) = alias {
         files.name = alias.into();
@@ -135,10 +135,20 @@ pub fn split_alias(spec: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// `spec` with an adapter behind it, if it has none.
+pub fn with_adapter(spec: &str, adapter: &str) -> String {
+    match split_adapter(split_alias(spec).1) {
+        (_, Some(_)) => spec.to_owned(),
+        (_, None) => format!("{spec}+{adapter}"),
+    }
+}
+
 /// `SOURCE+ADAPTER` into its parts. A path may hold a plus sign: what exists as a whole is a path.
 fn split_adapter(source: &str) -> (&str, Option<&str>) {
     match source.rsplit_once('+') {
-        Some((model, adapter)) if adapter.ends_with(".safetensors") && !Path::new(source).exists() => {
+        Some((model, adapter))
+            if (adapter::ships(adapter) || adapter.ends_with(".safetensors")) && !Path::new(source).exists() =>
+        {
             (model, Some(adapter))
         }
         _ => (source, None),
@@ -377,6 +387,8 @@ mod tests {
     #[test]
     fn an_adapter_is_a_safetensors_file_behind_the_last_plus_sign() {
         assert_eq!(split_adapter("smollm2-135m+my/truth.safetensors"), ("smollm2-135m", Some("my/truth.safetensors")));
+        assert_eq!(split_adapter("smollm2-135m+truth"), ("smollm2-135m", Some("truth")));
+        assert_eq!(split_adapter("smollm2-135m+lies"), ("smollm2-135m+lies", None));
         assert_eq!(split_adapter("a+b/model.gguf"), ("a+b/model.gguf", None));
         assert_eq!(split_adapter("c++/x+y.safetensors"), ("c++/x", Some("y.safetensors")));
     }
