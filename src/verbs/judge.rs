@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
+    thread::available_parallelism,
 };
 
 use super::Exit;
@@ -207,12 +208,16 @@ pub(super) fn tell_hosts(specs: &[Spec], n_samples: usize) {
     }
 }
 
+/// The requests that a model here works on at once, at most.
+const MOST_LOCAL: usize = 4;
+
 /// How many samples a judge looks at at once.
 pub(super) fn concurrency(spec: &Spec) -> usize {
     match &spec.kind {
         SpecKind::OpenAi(server) => server.concurrency,
-        // a model here has all threads for one request
-        SpecKind::Local(_) | SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
+        // one request leaves threads idle between its products; more than a few only take memory
+        SpecKind::Local(_) => available_parallelism().map_or(1, usize::from).min(MOST_LOCAL),
+        SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
     }
 }
 

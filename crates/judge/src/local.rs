@@ -13,6 +13,8 @@
 //! What many requests begin with is read once: the system's message, and the part of the user's that [`Message::n_shared`] tells.
 //! Conversations are always read in these parts, whether a part is new or not, so that no answer depends on earlier ones.
 //!
+//! Requests that come at once share the processor: each has its own threads, since parallel steps of several would wait for each other.
+//!
 //! [`Message::n_shared`]: crate::backend::Message::n_shared
 
 mod chat;
@@ -23,7 +25,10 @@ mod vocabulary;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokenizers::Tokenizer;
@@ -58,6 +63,19 @@ pub struct Local {
     vocabulary: Vocabulary,
     grammar: Grammar,
     kept: Mutex<VecDeque<Kept>>,
+    /// Requests that are being computed.
+    n_open: AtomicUsize,
+    /// On a GPU, whose turn it is.
+    turn: Mutex<()>,
+}
+
+/// A request that is being computed, counted while it is.
+struct Open<'a>(&'a AtomicUsize);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The beginning of a conversation, in its parts, as the model has read it.
@@ -110,7 +128,27 @@ impl Local {
             vocabulary,
             grammar,
             kept: Mutex::default(),
+            n_open: AtomicUsize::default(),
+            turn: Mutex::default(),
         })
+    }
+
+    /// Computes a request by its share of the threads: all of them if it is alone.
+    fn computing<R: Send>(&self, request: impl FnOnce() -> R + Send) -> R {
+        if !self.decoder.device().is_cpu() {
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            return request();
+        }
+        let n_open = self.n_open.fetch_add(1, Ordering::Relaxed) + 1;
+        let _open = Open(&self.n_open);
+        let share = (rayon::current_num_threads() / n_open).max(1);
+        if n_open > 1
+            && let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(share).build()
+        {
+            return pool.install(request);
+        }
+        // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep
+        rayon::scope(|_| request())
     }
 
     fn tokenizer(&self) -> &Tokenizer {
@@ -252,6 +290,20 @@ impl Backend for Local {
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {
+        self.computing(|| self.completed(request))
+    }
+
+    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
+        self.computing(|| self.chosen(request, prefix, choices))
+    }
+
+    fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
+        self.computing(|| self.log_probs_of(prompt, text))
+    }
+}
+
+impl Local {
+    fn completed(&self, request: &Request) -> Result<Reply, Failure> {
         let parts = self.chat.parts(&request.messages, |text| self.ids(text))?;
         let n_input: usize = parts.iter().map(Vec::len).sum();
         let most = self.room_behind(n_input)?.min(request.max_output as usize);
@@ -299,7 +351,7 @@ impl Backend for Local {
     }
 
     /// Without an answer: the prefix is forced, and one run tells what would come behind it.
-    fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
+    fn chosen(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
         let mut parts = self.chat.parts(&request.messages, |text| self.ids(text))?;
         let forced = self.ids(prefix)?;
         for choice in choices {
@@ -326,7 +378,7 @@ impl Backend for Local {
         Ok(Probabilities { log_probs: of_choices, mass, usage: Some(usage) })
     }
 
-    fn log_probs(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
+    fn log_probs_of(&self, prompt: &str, text: &str) -> Result<GivenText, Failure> {
         let prompt = self.tokenizer().encode(prompt, true).map_err(|error| broken(&error))?;
         let (mut known, targets) = (prompt.get_ids().to_vec(), self.ids(text)?);
         let n_prompt = known.len();
