@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::families::adapter;
 use veridiff_detector::{Detector, Leaning};
 use veridiff_facts::{
     judge::{Judged, Judgement, Standing},
@@ -97,12 +98,15 @@ pub struct Opinion {
     pub leaning: Leaning,
     /// The probability that the change does not support the text, 0 to 1.
     pub p: f64,
+    /// Whether it asks an adapter, which was taught what is true of a change, and so knows more of a text than its words.
+    pub is_taught: bool,
 }
 
 impl Opinion {
     /// A detector's opinion of a text with this calibrated probability.
     pub fn of(detector: &Detector, p: f64) -> Self {
-        Opinion { leaning: detector.verdict(p), p }
+        let is_taught = detector.features.iter().any(|feature| adapter::is_feature(&feature.name));
+        Opinion { leaning: detector.verdict(p), p, is_taught }
     }
 
     /// Whether a text is rather false than true.
@@ -114,7 +118,7 @@ impl Opinion {
 
 /// What is said of a whole text: a fact decides where there is one; a detector's `unsupported` counts where no fact holds, and its
 /// `supported` where the facts leave the text open. That names and words are those of the change clears no text that the detector finds
-/// rather false than true.
+/// rather false than true, and keeps none from being unsupported for a detector that was taught what is true.
 pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let statements: Vec<Decided> = judgement.statements.iter().map(of_statement).collect();
     let worst = statements.iter().map(|decided| decided.verdict).max().unwrap_or(Verdict::NothingToCheck);
@@ -136,7 +140,11 @@ pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let rests_on_names = || {
         judgement.statements.iter().any(|judged| matches!(judged.standing(), Some(Standing::Named | Standing::Worded)))
     };
+    let is_taught = opinion.is_some_and(|opinion| opinion.is_taught);
     match opinion.map(|opinion| opinion.leaning) {
+        Some(Leaning::Unsupported) if is_taught && (worst == Verdict::Abstain || rests_on_names()) => {
+            Decided::of(Verdict::Unsupported)
+        }
         _ if worst == Verdict::Clear && opinion.is_some_and(Opinion::doubts) && rests_on_names() => {
             Decided::abstains("its names and words are those of the change, but such texts are rather false than true")
         }

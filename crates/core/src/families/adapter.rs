@@ -27,6 +27,11 @@ const FIELDS: &[Field<Answer>] = &[
     },
 ];
 
+/// Whether a feature of a detector, `name@model` or without the model, is one of this family's.
+pub(crate) fn is_feature(name: &str) -> bool {
+    FIELDS.iter().any(|field| name.split('@').next() == Some(field.name))
+}
+
 /// The family `adapter`.
 pub static FAMILY: Family = Family {
     name: "adapter",

@@ -14,7 +14,7 @@ fn judgement(text: &str, standing: Standing) -> Judgement {
 }
 
 fn verdict(judgement: &Judgement, leaning: Leaning, p: f64) -> Verdict {
-    of_text(judgement, Some(Opinion { leaning, p })).verdict
+    of_text(judgement, Some(Opinion { leaning, p, is_taught: false })).verdict
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn names_alone_clear_nothing_that_is_rather_false() {
     for (leaning, p) in [(Leaning::Abstain, 0.5), (Leaning::Unsupported, 0.9), (Leaning::Unsupported, 0.3)] {
         assert_eq!(verdict(&named, leaning, p), Verdict::Abstain, "{leaning:?} {p}");
     }
-    let decided = of_text(&named, Some(Opinion { leaning: Leaning::Abstain, p: 0.6 }));
+    let decided = of_text(&named, Some(Opinion { leaning: Leaning::Abstain, p: 0.6, is_taught: false }));
     assert!(decided.reason.unwrap().contains("rather false than true"));
 }
 
@@ -36,4 +36,15 @@ fn what_a_line_confirms_stays_clear() {
     // and what a line contradicts stays contradicted
     let contradicted = judgement("`size` is 3 now.", Standing::Contradicted);
     assert_eq!(verdict(&contradicted, Leaning::Supported, 0.01), Verdict::Contradicted);
+}
+
+#[test]
+fn a_detector_that_was_taught_truth_accuses_what_is_named_rightly() {
+    let of =
+        |judgement: &Judgement, leaning| of_text(judgement, Some(Opinion { leaning, p: 0.9, is_taught: true })).verdict;
+    let named = judgement("The `box` and its `size`.", Standing::Named);
+    assert_eq!(of(&named, Leaning::Unsupported), Verdict::Unsupported);
+    assert_eq!(of(&named, Leaning::Abstain), Verdict::Abstain);
+    assert_eq!(of(&judgement("`size` is 8 now.", Standing::Confirmed), Leaning::Unsupported), Verdict::Clear);
+    assert_eq!(of(&judgement("`size` is 3 now.", Standing::Contradicted), Leaning::Supported), Verdict::Contradicted);
 }
