@@ -20,7 +20,11 @@ use crate::{
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    families::catalogue::FeatureSet, focus::Focused, gate::SharedTree, run::sources::ScorerSource, scorer::Scorer,
+    families::{adapter, catalogue::FeatureSet},
+    focus::Focused,
+    gate::SharedTree,
+    run::sources::ScorerSource,
+    scorer::Scorer,
     settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
@@ -128,7 +132,22 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
-    let models = args.model.options()?;
+    let mut models = args.model.options()?;
+    if let Asked::Named(detector) | Asked::Shipped(detector) = &detector
+        && detector.features.iter().any(|feature| adapter::is_feature(&feature.name))
+    {
+        settings.features = settings.features.with(&adapter::FAMILY);
+        let table = &detector.training.table;
+        let names: Vec<String> = table
+            .keys()
+            .filter_map(|key| key.strip_prefix(adapter::ADAPTER)?.strip_prefix('@'))
+            .map(str::to_owned)
+            .collect();
+        if models.models.is_empty() {
+            models.models.clone_from(&names);
+        }
+        models = models.with_adapters(&names, table);
+    }
     let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
     drop(models);
     // the first is explained; the others give the features that a detector needs of them

@@ -13,7 +13,6 @@ use crate::{
     Result,
     case::Case,
     families::{
-        adapter::ADAPTER,
         attribution,
         catalogue::{CATALOGUE, FeatureSet},
         facts::{self, FACTS},
@@ -32,7 +31,6 @@ use crate::{
     verdict::{self, Opinion},
 };
 use veridiff_detector::{Detector, DetectorError, Predict, shipped};
-use veridiff_engine::files::{adapter::shipped_as, source::with_adapter};
 use veridiff_facts::{
     change::Tree,
     judge::{Judgement, OF_ANOTHER_TREE},
@@ -264,8 +262,8 @@ impl Loaded {
     /// the one model there is where it names none.
     fn scorers(&mut self, names: &[String], detector: &Detector) -> Result<Vec<Arc<Scorer>>> {
         let models = self.models.standing_for(names)?;
-        let named = with_fitted_adapters(&models.models, names, &detector.training.table);
-        let specs = if named.is_empty() { vec![String::new()] } else { named };
+        let models = models.with_adapters(names, &detector.training.table);
+        let specs = if models.models.is_empty() { vec![String::new()] } else { models.models.clone() };
         let missing: Vec<String> = specs.iter().filter(|spec| !self.scorers.contains_key(*spec)).cloned().collect();
         if !missing.is_empty() {
             let named = missing.iter().filter(|spec| !spec.is_empty()).cloned().collect();
@@ -274,17 +272,6 @@ impl Loaded {
         }
         Ok(specs.iter().filter_map(|spec| self.scorers.get(spec).cloned()).collect())
     }
-}
-
-/// The models `specs`, which stand for `names`, each with the adapter that ships and that a detector was fitted with, by the metadata of
-/// its table. Another adapter has to be named with the model, whose check says so.
-fn with_fitted_adapters(specs: &[String], names: &[String], table: &BTreeMap<String, String>) -> Vec<String> {
-    let fitted = |name: &String| shipped_as(table.get(&format!("{ADAPTER}@{name}"))?);
-    let adapted = |(place, spec): (usize, &String)| match names.get(place).and_then(fitted) {
-        Some(adapter) => with_adapter(spec, adapter),
-        None => spec.clone(),
-    };
-    specs.iter().enumerate().map(adapted).collect()
 }
 
 /// A detector with what it needs of a sample.
@@ -573,29 +560,11 @@ impl Needs {
 
 #[cfg(test)]
 mod tests {
-    use veridiff_engine::files::adapter::Adapter;
-
     use super::*;
 
     /// A service holds a gate and shares it between requests.
     const fn is_shared<T: Send + Sync + 'static>() {}
     const _: () = is_shared::<Gate>();
-
-    #[test]
-    fn a_detector_brings_the_adapter_that_ships_and_that_it_was_fitted_with() {
-        let texts = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        let shipped = Adapter::named("truth").unwrap();
-        let with = |specs: &[&str], adapter: &str| {
-            let table = BTreeMap::from([("adapter@small".to_owned(), adapter.to_owned())]);
-            with_fitted_adapters(&texts(specs), &texts(&["small", "other"]), &table)
-        };
-        let fingerprint = shipped.fingerprint();
-        assert_eq!(with(&["small", "other"], fingerprint), ["small+truth", "other"]);
-        assert_eq!(with(&["small=m.gguf", "other"], fingerprint), ["small=m.gguf+truth", "other"]);
-        assert_eq!(with(&["small+own.safetensors"], fingerprint), ["small+own.safetensors"]);
-        assert_eq!(with(&["small"], "of another"), ["small"]);
-        assert_eq!(with_fitted_adapters(&texts(&["small"]), &[], &BTreeMap::new()), ["small"]);
-    }
 
     #[test]
     fn of_the_shipped_detectors_only_that_of_comments_needs_a_scorer() {

@@ -5,7 +5,7 @@ use super::family::{Compute, Family, Field, Needs, SCORER};
 use crate::scorer::Answer;
 
 /// The metadata key of an adapter's hash, before the `@`.
-pub(crate) const ADAPTER: &str = "adapter";
+pub const ADAPTER: &str = "adapter";
 
 /// What its features hang on: weights and adapter, which brings its own prompt.
 const HANGS_ON: &[&str] = &["weights@", "adapter@", "parse_special", "max_tokens"];
@@ -28,7 +28,7 @@ const FIELDS: &[Field<Answer>] = &[
 ];
 
 /// Whether a feature of a detector, `name@model` or without the model, is one of this family's.
-pub(crate) fn is_feature(name: &str) -> bool {
+pub fn is_feature(name: &str) -> bool {
     FIELDS.iter().any(|field| name.split('@').next() == Some(field.name))
 }
 

@@ -1,6 +1,6 @@
 //! Families of features: what is computed from a change, a text and what a model says of them. One file a family.
 
-pub(crate) mod adapter;
+pub mod adapter;
 pub mod attention;
 pub mod attribution;
 pub mod catalogue;

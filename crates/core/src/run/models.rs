@@ -1,15 +1,19 @@
 //! The models that a person names, on their way to memory: named, found or fetched, ready, loaded.
 
+use std::collections::BTreeMap;
+
 use candle_core::{DType, Device};
 
 use crate::{
     Error, Result,
+    families::adapter::ADAPTER,
     scorer::{Prepared, Scorer},
 };
 use veridiff_engine::{
     files::{
+        adapter::shipped_as,
         cards::DEFAULT_CARD,
-        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias},
+        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias, with_adapter},
     },
     plan::{Footprint, Lengths, Limits},
 };
@@ -147,16 +151,46 @@ impl ModelOptions {
         };
         Ok(ModelOptions { models, ..self.clone() })
     }
+
+    /// These models, which stand for `names`, each with the adapter that ships and that a detector was fitted with, by the metadata of the
+    /// table it was fitted on. Another adapter has to be named with the model, whose check says so.
+    #[must_use]
+    pub fn with_adapters(self, names: &[String], table: &BTreeMap<String, String>) -> ModelOptions {
+        let fitted = |name: &String| shipped_as(table.get(&format!("{ADAPTER}@{name}"))?);
+        let adapted = |(place, spec): (usize, &String)| match names.get(place).and_then(fitted) {
+            Some(adapter) => with_adapter(spec, adapter),
+            None => spec.clone(),
+        };
+        ModelOptions { models: self.models.iter().enumerate().map(adapted).collect(), ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use veridiff_engine::files::adapter::Adapter;
+
     use super::*;
 
     fn standing(given: &[&str], names: &[&str]) -> Result<Vec<String>> {
         let texts = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let options = ModelOptions { models: texts(given), ..ModelOptions::default() };
         options.standing_for(&texts(names)).map(|options| options.models)
+    }
+
+    #[test]
+    fn a_detector_brings_the_adapter_that_ships_and_that_it_was_fitted_with() {
+        let texts = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let shipped = Adapter::named("truth").unwrap();
+        let with = |specs: &[&str], adapter: &str| {
+            let table = BTreeMap::from([("adapter@small".to_owned(), adapter.to_owned())]);
+            let options = ModelOptions { models: texts(specs), ..ModelOptions::default() };
+            options.with_adapters(&texts(&["small", "other"]), &table).models
+        };
+        let fingerprint = shipped.fingerprint();
+        assert_eq!(with(&["small", "other"], fingerprint), ["small+truth", "other"]);
+        assert_eq!(with(&["small=m.gguf", "other"], fingerprint), ["small=m.gguf+truth", "other"]);
+        assert_eq!(with(&["small+own.safetensors"], fingerprint), ["small+own.safetensors"]);
+        assert_eq!(with(&["small"], "of another"), ["small"]);
     }
 
     #[test]
