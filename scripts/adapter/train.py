@@ -4,7 +4,8 @@
     python scripts/adapter/train.py --model MODEL.gguf --samples corpus.jsonl --output truth.safetensors --minutes 60
 
 Needs torch, gguf, transformers (for the file's tokenizer), safetensors and scikit-learn. The samples are what `veridiff corpus` writes; a file
-that is named twice is learnt from twice as often. A prompt is read once for all statements about it: behind it they stand side by side, each sees the prompt and itself alone. The head
+that is named twice is learnt from twice as often. A prompt is read once for all statements about it: behind it they stand side by side, each
+sees the prompt and itself alone. The head
 reads the last block's state, normed, at the end-of-text token behind the statement. The loss is that of a logistic
 regression on every statement, and on the difference of the two halves of every pair that is about one change.
 
@@ -418,7 +419,7 @@ def main():
     parser.add_argument("--measure", nargs="*", default=[], help="pairs that each point is measured on as well, whatever their project")
     parser.add_argument("--hide", choices=["diff", "text"], help="learn without it: a control, which should learn nothing")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="bfloat16 is faster where the processor multiplies it")
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda (with --dtype bfloat16 --tokens 4000)")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda (with --dtype bfloat16 --tokens 8000)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start", help="go on from this adapter instead of from nothing")
     parser.add_argument("--seed", type=int, default=0)
