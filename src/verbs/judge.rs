@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
-    thread::available_parallelism,
 };
 
 use super::Exit;
@@ -216,7 +215,7 @@ pub(super) fn concurrency(spec: &Spec) -> usize {
     match &spec.kind {
         SpecKind::OpenAi(server) => server.concurrency,
         // one request leaves threads idle between its products; more than a few only take memory
-        SpecKind::Local(_) => available_parallelism().map_or(1, usize::from).min(MOST_LOCAL),
+        SpecKind::Local(_) => rayon::current_num_threads().min(MOST_LOCAL),
         SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
     }
 }

@@ -141,8 +141,10 @@ impl Local {
         }
         let n_open = self.n_open.fetch_add(1, Ordering::Relaxed) + 1;
         let _open = Open(&self.n_open);
-        let share = (rayon::current_num_threads() / n_open).max(1);
+        let share = rayon::current_num_threads() / n_open;
+        // more requests than threads wait in the pool of all
         if n_open > 1
+            && share > 0
             && let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(share).build()
         {
             return pool.install(request);
