@@ -134,6 +134,9 @@ pub enum ModelError {
     /// The file is no safetensors file, or its header is broken.
     #[error("`{path}` is not a safetensors file that can be read: {problem}")]
     Safetensors { path: PathBuf, problem: String },
+    /// What stands behind a model's plus sign is neither an adapter that ships nor a file of one.
+    #[error("no adapter `{name}` for `{model}`: none that ships is called so, and it is no .safetensors file")]
+    NoAdapter { name: String, model: String, ships: Vec<String> },
     /// The adapter's file is not what it should be, or belongs to another model.
     #[error("`{path}` cannot be used as an adapter: {problem}")]
     Adapter { path: PathBuf, problem: String },
@@ -356,6 +359,8 @@ impl ModelError {
                  tokenizer.json, a .gguf file, a card (.toml), or org/name[@revision]; NAME=SOURCE gives it a name"
                     .to_owned()
             }),
+            E::NoAdapter { name, ships, .. } => did_you_mean(name, ships.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("those that ship: {}", ships.join(", "))),
             E::NoSource { id, .. } => format!("name a folder that has it: {id}=FOLDER"),
             E::OfflineCard { id, .. } => format!("run `veridiff models pull {id}` once while online"),
             E::OfflineHub { repo, revision, .. } => {

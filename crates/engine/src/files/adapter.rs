@@ -9,17 +9,19 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use candle_core::{DType, Device, Shape, Tensor, safetensors::load_buffer};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
+use rayon::prelude::*;
 use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
 
 use super::{hash::hex, weights::first_non_finite};
-use crate::ModelError;
+use crate::{ModelError, ops::vectorised};
 
 /// The adapters that ship, by name. Each is for one model, which its card in docs/adapter.md names.
 const SHIPPED: &[(&str, &[u8])] = &[("truth", include_bytes!("../../../../adapters/truth.safetensors"))];
@@ -32,7 +34,7 @@ const B: &str = ".lora_B.weight";
 pub struct Adapter {
     path: PathBuf,
     /// By the name of the weight that they change.
-    low_rank: BTreeMap<String, LowRank>,
+    low_rank: BTreeMap<String, Arc<LowRank>>,
     /// The head's weight `[H]`.
     head: Vec<f64>,
     bias: f64,
@@ -41,11 +43,36 @@ pub struct Adapter {
     fingerprint: String,
 }
 
-/// A `[r, in]` and B `[out, r]`, f32 on the CPU.
-#[derive(Clone)]
-struct LowRank {
-    a: Tensor,
-    b: Tensor,
+/// What is added to one weight, B A.
+#[derive(Debug, Clone)]
+pub(crate) struct LowRank {
+    /// A `[r, in]`, row by row.
+    a: Vec<f32>,
+    /// B `[out, r]`, row by row.
+    b: Vec<f32>,
+    rank: usize,
+    outputs: usize,
+    inputs: usize,
+}
+
+impl LowRank {
+    /// Rows and columns of the weight that it is for.
+    pub(crate) fn dims(&self) -> (usize, usize) {
+        (self.outputs, self.inputs)
+    }
+
+    /// Adds some numbers of a row to `out`.
+    pub(crate) fn add_to(&self, row: usize, columns: Range<usize>, out: &mut [f32]) {
+        let of_row = &self.b[row * self.rank..][..self.rank];
+        vectorised(
+            #[inline(always)]
+            || {
+                for (b, a) in of_row.iter().zip(self.a.chunks_exact(self.inputs.max(1))) {
+                    out.iter_mut().zip(&a[columns.clone()]).for_each(|(out, a)| *out += b * a);
+                }
+            },
+        );
+    }
 }
 
 impl fmt::Debug for Adapter {
@@ -120,11 +147,12 @@ impl Adapter {
                 continue;
             }
             let (a, b) = (read(&format!("{weight}{A}"))?, read(&format!("{weight}{B}"))?);
-            match (a.dims(), b.dims()) {
-                ([r, _], [_, rank]) if r == rank => {}
+            let (rank, inputs, outputs) = match (a.dims(), b.dims()) {
+                (&[r, inputs], &[outputs, rank]) if r == rank => (rank, inputs, outputs),
                 (a, b) => return Err(fault(format!("`{weight}` has A {a:?} and B {b:?}, which cannot be multiplied"))),
-            }
-            low_rank.insert(format!("{weight}.weight"), LowRank { a, b });
+            };
+            let (a, b) = (a.flatten_all()?.to_vec1()?, b.flatten_all()?.to_vec1()?);
+            low_rank.insert(format!("{weight}.weight"), Arc::new(LowRank { a, b, rank, outputs, inputs }));
         }
         let fingerprint = fingerprint_of(bytes);
         Ok(Adapter { path: path.into(), low_rank, head, bias, template, end, fingerprint })
@@ -150,12 +178,17 @@ impl Adapter {
         &self.fingerprint
     }
 
+    /// What is added to the weight of this name, if anything is.
+    pub(crate) fn addition(&self, name: &str) -> Option<Arc<LowRank>> {
+        self.low_rank.get(name).cloned()
+    }
+
     /// The log-odds that the head gives for a state `[H]`, which went through the final norm.
     pub(crate) fn log_odds(&self, normed: &[f64]) -> f64 {
         self.bias + self.head.iter().zip(normed).map(|(weight, value)| weight * value).sum::<f64>()
     }
 
-    /// Weights with what the adapter adds to them, worked out in f32 and rounded once. They must be those of a model of width
+    /// Weights with what the adapter adds to them, worked out in f32 and rounded once, each as a whole where it is asked for. They must be those of a model of width
     /// `hidden_size`.
     ///
     /// # Errors
@@ -182,6 +215,11 @@ impl Adapter {
 
 fn shipped(name: &str) -> Option<&'static [u8]> {
     SHIPPED.iter().find(|(known, _)| *known == name).map(|&(_, bytes)| bytes)
+}
+
+/// The names of the adapters that ship.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
 }
 
 /// Whether `name` is that of an adapter that ships.
@@ -213,13 +251,17 @@ struct Adapted {
 
 impl Adapted {
     fn adapt(&self, name: &str, weight: Tensor) -> candle_core::Result<Tensor> {
-        let Some(LowRank { a, b }) = self.adapter.low_rank.get(name) else { return Ok(weight) };
-        let (got, want) = ([b.dim(0)?, a.dim(1)?], weight.dims());
-        if got != want {
-            let problem = format!("what it adds to `{name}` is {got:?}, the model's weight is {want:?}");
+        let Some(low_rank) = self.adapter.low_rank.get(name) else { return Ok(weight) };
+        let (outputs, inputs) = low_rank.dims();
+        if weight.dims() != [outputs, inputs] {
+            let want = weight.dims();
+            let problem = format!("what it adds to `{name}` is [{outputs}, {inputs}], the model's weight is {want:?}");
             return Err(ModelError::Adapter { path: self.adapter.path.clone(), problem }.into_candle());
         }
-        weight.add(&b.matmul(a)?.to_device(weight.device())?)
+        let mut numbers: Vec<f32> = weight.flatten_all()?.to_vec1()?;
+        let rows = numbers.par_chunks_mut(inputs.max(1)).enumerate();
+        rows.for_each(|(row, numbers)| low_rank.add_to(row, 0..inputs, numbers));
+        Tensor::from_vec(numbers, (outputs, inputs), weight.device())
     }
 }
 

@@ -96,7 +96,19 @@ pub fn check(spec: &str) -> Result<(), ModelError> {
         Some(card) if card.hub.is_none() && card.package.is_none() => Err(no_source(card)),
         Some(_) => Ok(()),
         None if Path::new(source).exists() || hub::hub_id(source).is_some() => Ok(()),
-        None => Err(ModelError::Unknown { name: source.into(), cards: cards::ids() }),
+        None => Err(unknown(source)),
+    }
+}
+
+/// The error for a source that is nothing that could be named.
+fn unknown(source: &str) -> ModelError {
+    let cards = cards::ids();
+    match source.split_once('+') {
+        Some((model, name)) if cards.iter().any(|id| id == model) => {
+            let ships = adapter::names().map(str::to_owned).collect();
+            ModelError::NoAdapter { name: name.into(), model: model.into(), ships }
+        }
+        _ => ModelError::Unknown { name: source.into(), cards },
     }
 }
 
@@ -179,7 +191,7 @@ fn resolve_source(source: &str, options: &ResolveOptions) -> Result<ModelFiles, 
         return Ok(ModelFiles::new(base_name(&path.with_extension("")), source, Layout::Gguf { path: path.into() }));
     }
     let Some((repo, revision)) = hub::hub_id(source) else {
-        return Err(ModelError::Unknown { name: source.into(), cards: cards::ids() });
+        return Err(unknown(source));
     };
     let snapshot = hub::snapshot(repo, revision, options)?;
     let name = repo.rsplit('/').next().unwrap_or(repo);
@@ -276,7 +288,8 @@ impl ModelFiles {
         }
     }
 
-    /// The model with its adapter merged into the weights, and the adapter; `None` for one without.
+    /// The model with its adapter merged into the weights, as they are read where they stay as the file holds them, and the adapter;
+    /// `None` for one without.
     ///
     /// # Errors
     /// As [`ModelFiles::load`], those of [`Adapter::onto`], and [`ModelError::Adapter`] for an encoder-decoder.
@@ -292,7 +305,8 @@ impl ModelFiles {
             return Err(ModelError::Adapter { path: adapter.path().into(), problem });
         };
         let weights = adapter.onto(self.weights(dtype, device)?, config.hidden_size)?;
-        let model = Decoder::with_precision(&config, &weights, precision)?;
+        let stored = self.gguf()?.map(|gguf| StoredWeights::new(gguf, &config).adapted(adapter));
+        let model = Decoder::with_stored(&config, &weights, precision, stored.as_ref())?;
         Ok(Some((LanguageModel::DecoderOnly(model.into()), Arc::clone(adapter))))
     }
 
@@ -386,6 +400,8 @@ mod tests {
 
     #[test]
     fn an_adapter_is_a_safetensors_file_behind_the_last_plus_sign() {
+        let error = check("smollm2-135m+trut").unwrap_err();
+        assert!(error.to_string().contains("`trut`") && error.hint().unwrap().contains("`truth`"), "{error}");
         assert_eq!(split_adapter("smollm2-135m+my/truth.safetensors"), ("smollm2-135m", Some("my/truth.safetensors")));
         assert_eq!(split_adapter("smollm2-135m+truth"), ("smollm2-135m", Some("truth")));
         assert_eq!(split_adapter("smollm2-135m+lies"), ("smollm2-135m+lies", None));

@@ -11,6 +11,7 @@ use half::{bf16, f16};
 use crate::{
     architectures::{config::Config, family::RowOrder},
     files::{
+        adapter::{Adapter, LowRank},
         gguf::Gguf,
         weights::{gguf_name, stored_row},
     },
@@ -23,13 +24,21 @@ pub struct StoredWeights {
     gguf: Arc<Gguf>,
     /// Query and key heads, where the rows of q and k are in the order of an interleaved rotation.
     heads: Option<(usize, usize)>,
+    /// What is added to the matrices where they are read.
+    adapter: Option<Arc<Adapter>>,
 }
 
 impl StoredWeights {
     /// The matrices of a file with a model of these numbers.
     pub fn new(gguf: Arc<Gguf>, config: &Config) -> Self {
         let is_permuted = config.architecture.family().gguf_rows == RowOrder::Interleaved;
-        StoredWeights { gguf, heads: is_permuted.then_some((config.num_attention_heads, config.num_key_value_heads)) }
+        let heads = is_permuted.then_some((config.num_attention_heads, config.num_key_value_heads));
+        StoredWeights { gguf, heads, adapter: None }
+    }
+
+    /// The same with what an adapter adds to them: the numbers of [`Adapter::onto`], to the last bit.
+    pub fn adapted(self, adapter: &Arc<Adapter>) -> Self {
+        StoredWeights { adapter: Some(Arc::clone(adapter)), ..self }
     }
 
     /// Several matrices of `inputs` columns above each other, each by its Hugging Face name with its rows. `None` where one is not as
@@ -58,7 +67,11 @@ impl StoredWeights {
         if !fits || !is_even || bytes.as_ptr().align_offset(align_of::<f32>()) != 0 || !format.is_finite(bytes) {
             return None;
         }
-        Some(Part { place, format, rows, per_head: heads.map(|heads| rows / heads) })
+        let added = self.adapter.as_ref().and_then(|adapter| adapter.addition(name));
+        if added.as_ref().is_some_and(|added| added.dims() != (rows, inputs)) {
+            return None;
+        }
+        Some(Part { place, format, rows, per_head: heads.map(|heads| rows / heads), added })
     }
 }
 
@@ -79,6 +92,7 @@ struct Part {
     rows: usize,
     /// Rows of a head, where they are in another order.
     per_head: Option<usize>,
+    added: Option<Arc<LowRank>>,
 }
 
 impl StoredRows for StoredMatrix {
@@ -93,15 +107,17 @@ impl StoredRows for StoredMatrix {
     fn read(&self, mut row: usize, columns: Range<usize>, out: &mut [f32]) {
         for part in &self.parts {
             if row < part.rows {
-                let row = part.per_head.map_or(row, |rows| stored_row(row, rows));
+                let stored = part.per_head.map_or(row, |rows| stored_row(row, rows));
                 let Format { block, bytes, .. } = part.format;
                 let per_row = self.inputs / block * bytes;
                 let all = self.gguf.mapped(part.place.clone()).unwrap_or_default();
-                let of_row = &all[row * per_row..][..per_row];
-                return (part.format.read)(
-                    &of_row[columns.start / block * bytes..columns.end.div_ceil(block) * bytes],
-                    out,
-                );
+                let of_row = &all[stored * per_row..][..per_row];
+                let place = columns.start / block * bytes..columns.end.div_ceil(block) * bytes;
+                (part.format.read)(&of_row[place], out);
+                if let Some(added) = &part.added {
+                    added.add_to(row, columns, out);
+                }
+                return;
             }
             row -= part.rows;
         }
@@ -265,7 +281,7 @@ mod tests {
     }
 
     fn matrix(path: &std::path::Path, heads: Option<(usize, usize)>, rows: usize) -> Option<Arc<dyn StoredRows>> {
-        let weights = StoredWeights { gguf: Arc::new(Gguf::open(path).unwrap()), heads };
+        let weights = StoredWeights { gguf: Arc::new(Gguf::open(path).unwrap()), heads, adapter: None };
         weights.matrix(&[("model.layers.0.self_attn.q_proj.weight".into(), rows)], 512)
     }
 

@@ -55,7 +55,7 @@ pub struct Gradients<'a> {
 }
 
 /// What a model said of one text behind a prompt: what was wanted, and nothing else.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Reading {
     /// The scores of each of the text's T tokens.
     pub scores: StepScores,
