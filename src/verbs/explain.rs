@@ -293,7 +293,9 @@ impl Args {
         if n_prompt * n_text <= MAX_ATTRIBUTED {
             return Ok(None);
         }
-        settings.features = FeatureSet::parse(&["uncertainty"])?;
+        let left = FeatureSet::parse(&["uncertainty"])?;
+        let is_adapted = settings.features.has(&adapter::FAMILY);
+        settings.features = if is_adapted { left.with(&adapter::FAMILY) } else { left };
         Ok(Some(format!(
             "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
         )))

@@ -25,7 +25,8 @@ pub struct Measurement {
     pub case: Arc<Case>,
     /// The prompt and the text as the model's tokens, each with its part of the diff.
     pub encoding: Encoding,
-    /// Scores of the T response tokens.
+    /// Scores of the T response tokens; none where the model itself was not asked
+    /// ([`FeatureSet::needs_likelihood`](crate::families::catalogue::FeatureSet::needs_likelihood)).
     pub scores: StepScores,
     /// Which of them the means are over.
     pub counted: Vec<bool>,

@@ -350,6 +350,14 @@ impl Scorer {
             && matches!(self.model, LanguageModel::EncoderDecoder(_));
         let (sides, known_adapted) = (&mut workspace.sides, &mut workspace.adapted);
         let run = || -> Result<_> {
+            let answer = adapted.map(|adapted| {
+                let max_tokens = self.max_tokens(settings);
+                adapted.answer(&self.tokenizer, known_adapted, case, max_tokens, settings.encode)
+            });
+            let answer = answer.transpose()?;
+            if !settings.features.needs_likelihood() {
+                return Ok((None, Reading::default(), None, Vec::new(), Vec::new(), answer));
+            }
             let prompt = match known {
                 Some(known) => known,
                 None if want.needs_notes() => self.model.read_noting(prompt, keep)?,
@@ -357,9 +365,8 @@ impl Scorer {
             };
             let without = self.scores_of_sides(sides, &prompts, targets)?;
             let gradients = gradients.then_some(Gradients { attributed_fn: settings.attributed_fn, plan: &plan });
-            let Reading { scores, ranks, attribution, attention, hidden } =
-                read_about(&prompt, targets, &Want { gradients, ..want })?;
-            let matrix = attribution.map(|attribution| {
+            let mut reading = read_about(&prompt, targets, &Want { gradients, ..want })?;
+            let matrix = reading.attribution.take().map(|attribution| {
                 let attribution = if prompt_only { attribution.prompt_only() } else { attribution };
                 attribution.matrix(settings.fold, settings.normalize)
             });
@@ -369,17 +376,14 @@ impl Scorer {
             } else {
                 Vec::new()
             };
-            let answer = adapted.map(|adapted| {
-                let max_tokens = self.max_tokens(settings);
-                adapted.answer(&self.tokenizer, known_adapted, case, max_tokens, settings.encode)
-            });
-            Ok((prompt, scores, matrix, ranks, without, edits, answer.transpose()?, attention, hidden))
+            Ok((Some(prompt), reading, matrix, without, edits, answer))
         };
         // on one of the pool's threads: from outside, every parallel step would wake the pool and put this thread to sleep;
         // a GPU knows the thread that it was opened on
-        let (prompt, scores, matrix, ranks, sides, edits, answer, attention, hidden) =
+        let (prompt, reading, matrix, sides, edits, answer) =
             if self.model.device().is_cpu() { rayon::scope(|_| run()) } else { run() }?;
-        workspace.prompt = Some(prompt);
+        let Reading { scores, ranks, attention, hidden, .. } = reading;
+        workspace.prompt = prompt;
         let elapsed = start.elapsed();
         let (case, counted) = (Arc::clone(case), settings.counted(&encoding));
         let target_rule = settings.target_rule;

@@ -10,7 +10,7 @@ use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
 use veridiff_text::choice::did_you_mean;
 
 use super::{
-    FAMILIES, facts,
+    FAMILIES, adapter, facts,
     family::{Compute, Family, Feature, Needs, TEXT},
     form, grounding, uncertainty,
 };
@@ -126,6 +126,15 @@ impl FeatureSet {
             Compute::Text(_) | Compute::Source => Needs::default(),
         };
         self.0.iter().map(of).fold(Needs::default(), Needs::and)
+    }
+
+    /// Whether the model itself reads a sample for them: not where all that they want of a scorer is what its adapter answers.
+    pub fn needs_likelihood(&self) -> bool {
+        let is_of_model = |chosen: &Chosen| match chosen.family.compute {
+            Compute::Reading { .. } | Compute::Lists { .. } => chosen.family.name != adapter::FAMILY.name,
+            Compute::Text(_) | Compute::Source => false,
+        };
+        !self.has(&adapter::FAMILY) || self.0.iter().any(is_of_model)
     }
 
     /// Names and values of a scorer's features of a case; `None` where it has none.
