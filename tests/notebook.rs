@@ -321,9 +321,11 @@ fn every_number_of_the_notebook_is_the_programs() {
 fn any_learner_has_a_notebook_with_its_own_probabilities() {
     let desk = TempDir::new().unwrap();
     table().write(&desk.path().join("t.parquet")).unwrap();
-    for learner in ["boosted", "stack"] {
-        let args =
-            format!("--input t.parquet --learner {learner} --where label=0,1 --notebook figures.ipynb --compare");
+    // a stack is fitted some forty times for a set of features, so that of the sets here there are two
+    for (learner, sets) in [("boosted", ""), ("stack", "logits=logit")] {
+        let args = format!(
+            "--input t.parquet --learner {learner} --where label=0,1 --notebook figures.ipynb --compare {sets}"
+        );
         let want = eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>());
         let got = printed(&Python::get().execute(&desk.path().join("figures.ipynb")));
         let mut compared = Compared::default();
@@ -332,7 +334,7 @@ fn any_learner_has_a_notebook_with_its_own_probabilities() {
             compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
         }
         assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
-        assert!(compared.0 > 30, "{learner}: {} numbers", compared.0);
+        assert!(compared.0 > 20, "{learner}: {} numbers", compared.0);
     }
 }
 

@@ -122,9 +122,9 @@ fn a_page_of_a_long_change_has_attribution_if_it_is_asked_for() {
     let line = |n: usize| format!("-old_value_{n} = {n}\n+new_value_{n} = {n}\n");
     desk.write(
         "long.diff",
-        format!("--- a/x.py\n+++ b/x.py\n@@ -1,60 +1,60 @@\n{}", (1..60).map(line).collect::<String>()),
+        format!("--- a/x.py\n+++ b/x.py\n@@ -1,30 +1,30 @@\n{}", (1..30).map(line).collect::<String>()),
     );
-    let text: String = (1..30).map(|n| format!("`new_value_{n}` is {n}. ")).collect();
+    let text: String = (1..15).map(|n| format!("`new_value_{n}` is {n}. ")).collect();
     desk.write("short.diff", format!("--- a/x.py\n+++ b/x.py\n@@ -3 +3 @@\n{}", line(3)));
     let run = |diff: &str, text: &str, more: &[&str]| {
         let args = ["explain", diff, "-m", text, "--detector", "none", "--model", &model, "--html", "page.html"];
