@@ -34,7 +34,7 @@ use crate::{
     backend::{Backend, Request},
     judge::{Judge, JudgedSample, ScoreReading, Spent, mean},
     panel::{Member, Panel},
-    parallel::in_parallel,
+    parallel::in_parallel_by,
     prompts::Strategy,
 };
 
@@ -223,9 +223,10 @@ impl ColumnSource for JudgeSource {
 
     fn columns(&mut self, samples: &[&Sample], _settings: &ScoreSettings, done: &mut Done<'_>) -> Result<()> {
         let this = &*self;
-        in_parallel(
+        in_parallel_by(
             samples.len(),
             this.concurrency,
+            |index| samples[index].diff.as_str(),
             |index| this.part(samples[index]),
             |index, Part { row, given_up }| {
                 done(index, row)?;

@@ -23,7 +23,7 @@ impl Fence {
         let ((diff, in_diff), (text, in_text)) = (apart(diff, tags), apart(text, tags));
         let occurs = |code: &str| diff.contains(code) || text.contains(code);
         let codes = (0u64..).map(|n| (code_of(n, &[&diff]), code_of(n, &[&diff, &text])));
-        // the first pair, unless somebody has attacked a hash of 64 bits
+        // nearly always the first pair
         let (code, code2) =
             codes.into_iter().find(|(a, b)| !occurs(a) && !occurs(b)).expect("a finite text does not hold every code");
         let n_hidden = diff.chars().chain(text.chars()).filter(|c| is_hidden(*c)).count();
@@ -38,7 +38,8 @@ impl Fence {
     }
 }
 
-/// The first 16 hexadecimal digits of the hash of a number and texts.
+/// The first hexadecimal digits of the hash of a number and texts. That they stand in no data is seen to, not hoped for, so that a few
+/// will do: each two are a token or more, which is read anew for every text.
 fn code_of(n: u64, texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     hash.update(n.to_le_bytes());
@@ -46,7 +47,7 @@ fn code_of(n: u64, texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    format!("{:x}", hash.finalize())[..16].to_owned()
+    format!("{:x}", hash.finalize())[..8].to_owned()
 }
 
 /// Characters that nobody sees, or that turn the direction of writing. Tabs and line ends are no such.
