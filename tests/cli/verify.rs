@@ -215,7 +215,7 @@ fn a_study_goes_from_tasks_to_tables() {
     assert!(run.stderr.contains("left out: Python/1: its buggy program: tests say Unsupported"), "{}", run.stderr);
     let prompts = desk.run_line("study prompts tasks.jsonl --mode full").stdout;
     assert_eq!(prompts.lines().count(), 2);
-    assert!(prompts.contains("Step 3, Fix") && !prompts.contains("Python/1"));
+    assert!(prompts.contains("complete corrected code") && !prompts.contains("Python/1"));
     let row = |variant: &str, truth: &str, mode: &str, response: &str| {
         let code = if truth == "correct" { RIGHT } else { WRONG };
         json!({ "task_id": "Python/0", "dataset": "humanevalpack-python", "variant": variant, "truth": truth, "judge": "j", "mode": mode,

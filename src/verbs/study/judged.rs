@@ -48,17 +48,24 @@ pub(super) fn ask(args: &AskArgs) -> anyhow::Result<Exit> {
     }
     let (replies, bounds) = (backend::beside(&args.output), BoundArgs::default());
     let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), Some(&replies), false, bounds)?;
-    let questions: Vec<(Mode, &Task)> =
-        args.wording.modes().into_iter().flat_map(|mode| all.iter().map(move |task| (mode, task))).collect();
-    let answers = side_by_side(&questions, args.jobs, "questions", |(mode, task)| {
-        recorder.complete(&Request::of_user(templates.render(*mode, task), args.max_output))
+    // all that is asked of a program one after the other: a model here reads the program once
+    let modes = args.wording.modes();
+    let answers = side_by_side(&all, args.jobs, "programs", |task| {
+        let ask = |mode: &Mode| {
+            let messages = vec![templates.message(*mode, task)];
+            recorder.complete(&Request { messages, ..Request::of_user("", args.max_output) })
+        };
+        modes.iter().map(ask).collect::<Vec<_>>()
     });
     let (mut rows, mut failures) = (Vec::new(), 0);
-    for ((mode, task), answer) in questions.iter().zip(answers) {
+    let of_mode = |place: usize| all.iter().zip(&answers).map(move |(task, answers)| (task, &answers[place]));
+    for (mode, (task, answer)) in
+        modes.iter().enumerate().flat_map(|(place, mode)| of_mode(place).map(move |one| (mode, one)))
+    {
         match answer {
             Ok(reply) => {
                 let mut row = row_of(task, *mode, recorder.name());
-                row.response = Some(reply.content);
+                row.response = Some(reply.content.clone());
                 rows.push(serde_json::to_string(&row)?);
             }
             Err(failure) => {

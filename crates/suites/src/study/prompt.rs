@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use veridiff_judge::prompts::filled;
+use veridiff_judge::{
+    backend::{Message, Role},
+    prompts::filled,
+};
 
 use super::task::Task;
 
@@ -56,9 +59,10 @@ impl Default for Templates {
             explain: "Does the code meet the requirement? On the first line answer with one word, Yes or No. Then explain briefly why \
                       the code meets or does not meet the requirement."
                 .into(),
-            full: "Work in three steps.\nStep 1, Judgment: does the code meet the requirement? Answer Yes or No.\nStep 2, Explanation: give \
-                   the reasons for the judgment, with any discrepancy between the code's logic and the requirement.\nStep 3, Fix: if the answer \
-                   is No, give the complete corrected code in one fenced block; if it is Yes, write \"Fix: not needed\"."
+            // the verdict first, as in the other two: a small model that is given three steps writes the last and no verdict
+            full: "Does the code meet the requirement? On the first line answer with one word, Yes or No. Then explain the judgment, with \
+                   any discrepancy between the code's logic and the requirement. After a No give the complete corrected code in one \
+                   fenced block; after a Yes give no code."
                 .into(),
         }
     }
@@ -67,6 +71,11 @@ impl Default for Templates {
 impl Templates {
     /// The prompt for a task's program. What is filled in is never looked at for names again, whatever it holds.
     pub fn render(&self, mode: Mode, task: &Task) -> String {
+        self.message(mode, task).content
+    }
+
+    /// The same as a message, of which the head is what all modes share.
+    pub fn message(&self, mode: Mode, task: &Task) -> Message {
         let question = match mode {
             Mode::Direct => &self.direct,
             Mode::Explain => &self.explain,
@@ -78,7 +87,9 @@ impl Templates {
             ("code", task.code.trim_end()),
             ("fence", "```"),
         ];
-        filled(&format!("{}{question}", self.head), &values)
+        let head = filled(&self.head, &values);
+        let n_shared = head.len();
+        Message { n_shared, ..Message::new(Role::User, head + &filled(question, &values)) }
     }
 
     /// The hash of the wording, beside which answers are kept.
@@ -98,10 +109,15 @@ mod tests {
         let prompt = Templates::default().render(Mode::Direct, &task);
         assert!(prompt.contains("### Requirement\nGive {code} back.\n"), "{prompt}");
         assert!(prompt.contains("x = '{requirement}'\n```\n\nDoes the code"), "{prompt}");
+        for mode in Mode::ALL {
+            let message = Templates::default().message(mode, &task);
+            assert_eq!(message.content[..message.n_shared], prompt[..message.n_shared], "{mode:?}");
+            assert!(message.content[message.n_shared..].starts_with("Does the code"));
+        }
     }
 
     #[test]
     fn the_wording_changes_only_on_purpose() {
-        assert_eq!(&Templates::default().hash()[..16], "ddd28b563735321e");
+        assert_eq!(&Templates::default().hash()[..16], "b0e19b6d81680b1e");
     }
 }
