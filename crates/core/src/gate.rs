@@ -567,13 +567,17 @@ mod tests {
     const _: () = is_shared::<Gate>();
 
     #[test]
-    fn of_the_shipped_detectors_only_that_of_comments_needs_a_scorer() {
-        for (task, n_scorers) in [(Task::Review, 1), (Task::Commit, 0)] {
-            let needs = Needs::of(&shipped::default_for(task), false).unwrap();
-            assert_eq!(needs.of_scorers.len(), n_scorers);
+    fn of_the_shipped_detectors_only_that_by_name_needs_no_scorer() {
+        for name in shipped::names() {
+            let needs = Needs::of(&shipped::find(name).unwrap(), false).unwrap();
+            let n_scorers = usize::from(name != "commit");
+            assert_eq!(needs.of_scorers.len(), n_scorers, "{name}");
             assert_eq!(needs.features.needs_source(SCORER), n_scorers > 0);
             assert!(needs.features.needs_source(TEXT) && !needs.features.needs_attribution());
+            // one pass is enough: what an adapter answers is not read by the model without it besides
+            assert_eq!(needs.features.needs_likelihood(), name != "truth", "{name}");
         }
         assert!(Needs::of(&shipped::default_for(Task::Review), true).unwrap().features.needs_attribution());
+        assert!(Needs::of(&shipped::default_for(Task::Commit), true).unwrap().features.needs_likelihood());
     }
 }

@@ -14,9 +14,9 @@ struct Shipped {
 
 const SHIPPED: &[Shipped] = &[
     Shipped { name: "review", task: Task::Review, content: include_str!("../../../../detectors/review.json") },
-    Shipped { name: "commit", task: Task::Commit, content: include_str!("../../../../detectors/commit.json") },
-    // behind `commit`, which judges where none is named: it needs a model
     Shipped { name: "truth", task: Task::Commit, content: include_str!("../../../../detectors/truth.json") },
+    // behind `truth`, which judges where none is named: it finds less, and needs no model
+    Shipped { name: "commit", task: Task::Commit, content: include_str!("../../../../detectors/commit.json") },
 ];
 
 impl Shipped {
