@@ -268,74 +268,85 @@ impl Compared {
 
 #[test]
 fn every_number_of_the_notebook_is_the_programs() {
-    let desk = TempDir::new().unwrap();
-    fs::create_dir(desk.path().join("notebooks")).unwrap();
-    for (file, more) in [("t.jsonl", vec![]), ("t.parquet", vec!["--where", "language!=1", "--where", "label=0,1"])] {
-        table().write(&desk.path().join(file)).unwrap();
-        let asked = "--notebook notebooks/figures.ipynb --by label_type,language --compare --compare two=logit \
-                     --coefficients --stepwise --overlap --joint logit@n,logit@m";
-        let args = [vec!["--input", file], asked.split_whitespace().collect(), more].concat();
-        let want = eval(desk.path(), &args);
-        let executed = Python::get().execute(&desk.path().join("notebooks/figures.ipynb"));
-        let got = printed(&executed);
-
-        let mut compared = Compared::default();
-        compared.predictors(&got, &want);
-        let combination = want["predictors"].as_array().unwrap().last().unwrap();
-        compared.combined("all", &got, &combination["overall"]);
-        compared.same("within", &got["combined"]["all"]["within"], &combination["within_generators"]["auc"], BOUND);
-        compared.by(&got, combination);
-        let sets = want["comparison"]["sets"].as_array().unwrap();
-        assert!(sets.len() >= 6, "all, with and without reference, two families, two");
-        for set in sets {
-            let name = set["name"].as_str().unwrap();
-            compared.combined(name, &got, &set["overall"]);
-            // scikit-learn's optimum and ours: both within 1e-8 of the gradient's zero
-            assert!(got["refit"][name].as_f64().unwrap() < 1e-6, "{name}: {}", got["refit"]);
-        }
-        compared.combined("stepwise", &got, &want["stepwise"]["overall"]);
-        compared.coefficients("all features", &got, &want["coefficients"]);
-        compared.coefficients("chosen by AIC", &got, &want["stepwise"]["choice"]["fit"]);
-
-        let joint = &want["joint"];
-        compared.same("r", &got["joint"]["r"], &joint["correlation"]["r"], BOUND);
-        for (side, name) in [("above", "above_diagonal"), ("below", "below_diagonal")] {
-            compared.same(name, &got["joint"][side][0], &joint[name]["n"], BOUND);
-            compared.same(name, &got["joint"][side][1], &joint[name]["n_positive"], BOUND);
-        }
-        let metrics: Vec<&Value> =
-            want["overlap"]["metrics"].as_array().unwrap().iter().map(|m| &m["feature"]).collect();
-        let regions = want["overlap"]["regions"].as_array().unwrap();
-        assert_eq!(got["overlap"].as_array().unwrap().len(), regions.len());
-        for (got, region) in got["overlap"].as_array().unwrap().iter().zip(regions) {
-            let names: Vec<&Value> =
-                region["metrics"].as_array().unwrap().iter().map(|m| metrics[m.as_u64().unwrap() as usize]).collect();
-            assert_eq!(got[0].as_array().unwrap().iter().collect::<Vec<_>>(), names);
-            assert_eq!((&got[1], &got[2]), (&region["n"], &region["n_positive"]));
-        }
-        assert!(compared.0 > 150, "{} numbers", compared.0);
-    }
+    every_number_is_the_programs("t.jsonl", &[]);
 }
 
 #[test]
-fn any_learner_has_a_notebook_with_its_own_probabilities() {
+fn every_number_of_some_rows_notebook_is_the_programs() {
+    every_number_is_the_programs("t.parquet", &["--where", "language!=1", "--where", "label=0,1"]);
+}
+
+fn every_number_is_the_programs(file: &str, more: &[&str]) {
+    let desk = TempDir::new().unwrap();
+    fs::create_dir(desk.path().join("notebooks")).unwrap();
+    table().write(&desk.path().join(file)).unwrap();
+    let asked = "--notebook notebooks/figures.ipynb --by label_type,language --compare --compare two=logit \
+                 --coefficients --stepwise --overlap --joint logit@n,logit@m";
+    let args = [vec!["--input", file], asked.split_whitespace().collect(), more.to_vec()].concat();
+    let want = eval(desk.path(), &args);
+    let executed = Python::get().execute(&desk.path().join("notebooks/figures.ipynb"));
+    let got = printed(&executed);
+
+    let mut compared = Compared::default();
+    compared.predictors(&got, &want);
+    let combination = want["predictors"].as_array().unwrap().last().unwrap();
+    compared.combined("all", &got, &combination["overall"]);
+    compared.same("within", &got["combined"]["all"]["within"], &combination["within_generators"]["auc"], BOUND);
+    compared.by(&got, combination);
+    let sets = want["comparison"]["sets"].as_array().unwrap();
+    assert!(sets.len() >= 6, "all, with and without reference, two families, two");
+    for set in sets {
+        let name = set["name"].as_str().unwrap();
+        compared.combined(name, &got, &set["overall"]);
+        // scikit-learn's optimum and ours: both within 1e-8 of the gradient's zero
+        assert!(got["refit"][name].as_f64().unwrap() < 1e-6, "{name}: {}", got["refit"]);
+    }
+    compared.combined("stepwise", &got, &want["stepwise"]["overall"]);
+    compared.coefficients("all features", &got, &want["coefficients"]);
+    compared.coefficients("chosen by AIC", &got, &want["stepwise"]["choice"]["fit"]);
+
+    let joint = &want["joint"];
+    compared.same("r", &got["joint"]["r"], &joint["correlation"]["r"], BOUND);
+    for (side, name) in [("above", "above_diagonal"), ("below", "below_diagonal")] {
+        compared.same(name, &got["joint"][side][0], &joint[name]["n"], BOUND);
+        compared.same(name, &got["joint"][side][1], &joint[name]["n_positive"], BOUND);
+    }
+    let metrics: Vec<&Value> = want["overlap"]["metrics"].as_array().unwrap().iter().map(|m| &m["feature"]).collect();
+    let regions = want["overlap"]["regions"].as_array().unwrap();
+    assert_eq!(got["overlap"].as_array().unwrap().len(), regions.len());
+    for (got, region) in got["overlap"].as_array().unwrap().iter().zip(regions) {
+        let names: Vec<&Value> =
+            region["metrics"].as_array().unwrap().iter().map(|m| metrics[m.as_u64().unwrap() as usize]).collect();
+        assert_eq!(got[0].as_array().unwrap().iter().collect::<Vec<_>>(), names);
+        assert_eq!((&got[1], &got[2]), (&region["n"], &region["n_positive"]));
+    }
+    assert!(compared.0 > 150, "{} numbers", compared.0);
+}
+
+#[test]
+fn boosted_trees_have_a_notebook_with_their_own_probabilities() {
+    has_a_notebook_with_its_own_probabilities("boosted", "label=0,1");
+}
+
+#[test]
+fn a_stack_has_a_notebook_with_its_own_probabilities() {
+    // it is fitted some forty times for a set of features: some of the rows will do
+    has_a_notebook_with_its_own_probabilities("stack", "language=go");
+}
+
+fn has_a_notebook_with_its_own_probabilities(learner: &str, rows: &str) {
     let desk = TempDir::new().unwrap();
     table().write(&desk.path().join("t.parquet")).unwrap();
-    // a stack is fitted some forty times for a set of features, so that of the sets here there are two
-    for (learner, sets) in [("boosted", ""), ("stack", "logits=logit")] {
-        let args = format!(
-            "--input t.parquet --learner {learner} --where label=0,1 --notebook figures.ipynb --compare {sets}"
-        );
-        let want = eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>());
-        let got = printed(&Python::get().execute(&desk.path().join("figures.ipynb")));
-        let mut compared = Compared::default();
-        compared.combined("all", &got, &want["predictors"].as_array().unwrap().last().unwrap()["overall"]);
-        for set in want["comparison"]["sets"].as_array().unwrap() {
-            compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
-        }
-        assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
-        assert!(compared.0 > 20, "{learner}: {} numbers", compared.0);
+    let args = format!("--input t.parquet --learner {learner} --where {rows} --notebook figures.ipynb --compare");
+    let want = eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>());
+    let got = printed(&Python::get().execute(&desk.path().join("figures.ipynb")));
+    let mut compared = Compared::default();
+    compared.combined("all", &got, &want["predictors"].as_array().unwrap().last().unwrap()["overall"]);
+    for set in want["comparison"]["sets"].as_array().unwrap() {
+        compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
     }
+    assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
+    assert!(compared.0 > 30, "{learner}: {} numbers", compared.0);
 }
 
 #[test]

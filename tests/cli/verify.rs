@@ -176,20 +176,15 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
     desk.write("in.jsonl", cases);
     let verify = "verify --input in.jsonl --repeats 1 --inputs 5 --jobs 2";
     desk.run_line(&format!("{verify} -o whole.jsonl"));
-    for n in [1, 17] {
-        let output = format!("t{n}.jsonl");
-        let kept = desk.kill_after(verify, &output, n);
-        assert!((n..24).contains(&kept), "killed in the middle: {kept}");
-        assert!(!desk.path(&output).exists(), "no half table");
-        let run = desk.run_line(&format!("{verify} -o {output} --resume"));
-        assert!(
-            run.stderr.contains(&format!("verified 24 cases, {kept} of them from an earlier run")),
-            "{}",
-            run.stderr
-        );
-        assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
-        assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
-    }
+    let n = 9;
+    let output = format!("t{n}.jsonl");
+    let kept = desk.kill_after(verify, &output, n);
+    assert!((n..24).contains(&kept), "killed in the middle: {kept}");
+    assert!(!desk.path(&output).exists(), "no half table");
+    let run = desk.run_line(&format!("{verify} -o {output} --resume"));
+    assert!(run.stderr.contains(&format!("verified 24 cases, {kept} of them from an earlier run")), "{}", run.stderr);
+    assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
+    assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
     // the same whatever runs beside, and from a cache
     desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o one.jsonl --cache kept");
     assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("whole.jsonl")));
