@@ -314,6 +314,53 @@ mod tests {
         }
     }
 
+    /// An adapter of rank 2 for the matrix of [`file`], `[12, 512]`, and what it adds.
+    fn adapter(folder: &tempfile::TempDir) -> (Arc<Adapter>, Vec<f32>) {
+        let numbers = |n: usize, by: f32| (0..n).map(|i| (i as f32 * by).cos()).collect::<Vec<f32>>();
+        let (a, b) = (numbers(2 * 512, 0.37), numbers(12 * 2, 1.3));
+        let tensor = |numbers: &[f32], dims: &[usize]| Tensor::from_slice(numbers, dims, &Device::Cpu).unwrap();
+        let name = |what: &str| format!("model.layers.0.self_attn.q_proj.lora_{what}.weight");
+        let tensors = [
+            (name("A"), tensor(&a, &[2, 512])),
+            (name("B"), tensor(&b, &[12, 2])),
+            ("head.weight".to_owned(), tensor(&[0.0; 8], &[8])),
+            ("head.bias".to_owned(), tensor(&[0.0], &[1])),
+        ];
+        let said = [("template", "{diff}"), ("end", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let path = folder.path().join("adapter.safetensors");
+        safetensors::serialize_to_file(tensors, Some(said.into_iter().collect()), &path).unwrap();
+        let added = (0..12 * 512).map(|i| (i / 512, i % 512));
+        let added = added.map(|(row, column)| b[row * 2] * a[column] + b[row * 2 + 1] * a[512 + column]).collect();
+        (Arc::new(Adapter::open(&path).unwrap()), added)
+    }
+
+    #[test]
+    fn an_adapter_is_added_to_the_rows_that_it_is_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let numbers: Vec<f32> = (0..12 * 512).map(|i| ((i as f32) * 12.9898).sin() * 1.7).collect();
+        let numbers = Tensor::from_vec(numbers, (12, 512), &Device::Cpu).unwrap();
+        let path = file(&QTensor::quantize(&numbers, GgmlDType::Q4_1).unwrap(), &folder);
+        let (adapter, added) = adapter(&folder);
+        // in the file rows may stand in the order of an interleaved rotation; the adapter's are in the model's
+        for heads in [None, Some((3, 3))] {
+            let without = matrix(&path, heads, 12).unwrap();
+            let weights = StoredWeights { gguf: Arc::new(Gguf::open(&path).unwrap()), heads, adapter: None };
+            let name = "model.layers.0.self_attn.q_proj.weight".to_owned();
+            let with = weights.adapted(&adapter).matrix(&[(name, 12)], 512).unwrap();
+            for row in 0..12 {
+                for columns in [0..256, 256..512] {
+                    let (mut got, mut want) = (vec![0.0; 256], vec![0.0; 256]);
+                    with.read(row, columns.clone(), &mut got);
+                    without.read(row, columns.clone(), &mut want);
+                    for (place, (got, want)) in got.iter().zip(want).enumerate() {
+                        let want = want + added[row * 512 + columns.start + place];
+                        assert!((got - want).abs() < 1e-6, "row {row}, column {place}: {got}, expected {want}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_is_not_finite_or_of_another_shape_is_left_to_whoever_reads_it_whole() {
         let folder = tempfile::tempdir().unwrap();
