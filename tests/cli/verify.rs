@@ -172,24 +172,29 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
         return;
     }
     let pairs = [(WRONG, RIGHT), (RIGHT, WRONG), (WRONG, WRONG), (RIGHT, "def f(m):\n    return 1 + m\n")];
-    let cases: String = (0..24).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect();
+    let cases: String = (0..40).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect();
     desk.write("in.jsonl", cases);
     let verify = "verify --input in.jsonl --repeats 1 --inputs 5 --jobs 2";
     desk.run_line(&format!("{verify} -o whole.jsonl"));
-    let n = 9;
-    let output = format!("t{n}.jsonl");
-    let kept = desk.kill_after(verify, &output, n);
-    assert!((n..24).contains(&kept), "killed in the middle: {kept}");
-    assert!(!desk.path(&output).exists(), "no half table");
-    let run = desk.run_line(&format!("{verify} -o {output} --resume"));
-    assert!(run.stderr.contains(&format!("verified 24 cases, {kept} of them from an earlier run")), "{}", run.stderr);
-    assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
-    assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
+    for n in [1, 17] {
+        let output = format!("t{n}.jsonl");
+        let kept = desk.kill_after(verify, &output, n);
+        assert!((n..40).contains(&kept), "killed in the middle: {kept}");
+        assert!(!desk.path(&output).exists(), "no half table");
+        let run = desk.run_line(&format!("{verify} -o {output} --resume"));
+        assert!(
+            run.stderr.contains(&format!("verified 40 cases, {kept} of them from an earlier run")),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
+        assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
+    }
     // the same whatever runs beside, and from a cache
     desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o one.jsonl --cache kept");
     assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("whole.jsonl")));
     let run = desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o again.jsonl --cache kept");
-    assert!(run.stderr.contains("verified 24 cases, 24 of them from an earlier run"), "{}", run.stderr);
+    assert!(run.stderr.contains("verified 40 cases, 40 of them from an earlier run"), "{}", run.stderr);
     assert_eq!(desk.text("again.jsonl"), desk.text("one.jsonl"), "with what was measured the first time");
 }
 

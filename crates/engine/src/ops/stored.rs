@@ -26,7 +26,7 @@ pub trait StoredRows: fmt::Debug + Send + Sync {
     fn dims(&self) -> (usize, usize);
     /// Columns that are stored together: pieces start at multiples of it, and end there or with the row.
     fn block(&self) -> usize;
-    /// Some numbers of a row, exactly as they are stored.
+    /// Some numbers of a row, exactly as a tensor that was read whole has them.
     fn read(&self, row: usize, columns: Range<usize>, out: &mut [f32]);
     /// The numbers will not be read again soon.
     fn done(&self) {}
