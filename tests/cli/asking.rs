@@ -1,8 +1,8 @@
 //! How much is asked of a judge, by whom and in what shares: what both review benchmarks share.
 
-#[path = "common/desk.rs"]
+#[path = "../common/desk.rs"]
 mod desk;
-#[path = "../crates/judge/tests/common/mod.rs"]
+#[path = "../../crates/judge/tests/common/mod.rs"]
 mod server;
 
 use std::{

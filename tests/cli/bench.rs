@@ -1,6 +1,6 @@
 //! Two review bots beside what reviewers found, on two tiny repositories, as docs/aacr.md tells it.
 
-#[path = "common/desk.rs"]
+#[path = "../common/desk.rs"]
 mod desk;
 
 use std::{fs, path::Path};

@@ -1,6 +1,6 @@
 //! `fit` and `eval` as a user runs them, on rows made up for what they must find.
 
-#[path = "../crates/detector/tests/made_up/mod.rs"]
+#[path = "../../crates/detector/tests/made_up/mod.rs"]
 mod made_up;
 
 use assert_cmd::Command;

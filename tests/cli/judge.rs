@@ -3,7 +3,7 @@
 
 #![cfg(all(unix, feature = "endpoint", feature = "local"))]
 
-#[path = "../crates/judge/tests/common/mod.rs"]
+#[path = "../../crates/judge/tests/common/mod.rs"]
 mod common;
 
 use std::{

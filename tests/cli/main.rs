@@ -1,15 +1,23 @@
-//! The program as its users meet it: exit status, stdout and stderr together, in a fresh folder, offline.
+//! The program as its users meet it: exit status, stdout and stderr together, in a fresh folder, offline. One binary for all, so that
+//! what waits for a server or a notebook leaves its processor to the others.
 
 mod annotate;
+mod asking;
 mod bad_input;
 mod batch;
+mod bench;
 mod check;
 mod config;
 mod encoder_decoder;
 mod evidence;
 mod explain;
+mod fetching;
+mod fit_and_eval;
 mod hook;
+mod hub;
+mod judge;
 mod merge;
+mod notebook;
 #[cfg(target_os = "linux")]
 mod packs;
 #[cfg(feature = "platforms")]

@@ -22,7 +22,7 @@ const BOUND: f64 = 1e-9;
 /// Coefficients and p-values by two implementations of Newton's method, each run until steps are below 1e-10; relative.
 const FITTED: f64 = 1e-6;
 
-const REQUIREMENTS: &str = include_str!("../notebooks-export/requirements.txt");
+const REQUIREMENTS: &str = include_str!("../../notebooks-export/requirements.txt");
 
 /// Runs a notebook in its own folder and stores the outputs in it.
 const RUNNER: &str = r#"
@@ -32,7 +32,7 @@ from nbclient import NotebookClient
 path = pathlib.Path(sys.argv[1])
 notebook = nbformat.read(path, 4)
 nbformat.validate(notebook)
-NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+NotebookClient(notebook, timeout=600, kernel_name="python3", shutdown_kernel="immediate", resources={"metadata": {"path": str(path.parent)}}).execute()
 nbformat.write(notebook, path)
 "#;
 

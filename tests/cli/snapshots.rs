@@ -377,7 +377,7 @@ fn annotate_agree_and_prevalence() {
     page.is("prevalence");
 }
 
-/// By a script, since a server's answers are the matter of `tests/judge.rs`.
+/// By a script, since a server's answers are the matter of `judge.rs`.
 #[test]
 fn judge() {
     let mut page = Transcript::new();

@@ -26,6 +26,10 @@ const WEIGHTS_IN_TURN: usize = 128 << 20;
 /// Uses after which a matrix of a mapped file is kept as products want it.
 const WARM_USES: usize = 6;
 
+/// Times of a point after which more of them move its median no further than one measuring differs from the next. A model of a hundred
+/// million parameters does not come to so many in a budget of seconds, and a tiny one does at once.
+const TURNS: usize = 101;
+
 /// What is measured: readings of the same kind as those that are to be foretold.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
@@ -166,14 +170,14 @@ struct Point<'a> {
     run: Box<dyn FnMut(usize) -> Result<()> + 'a>,
 }
 
-/// Runs all points in turn for about the time `budget`; of each the median of its times. Points whose first run would take what is
-/// left are skipped, but for the smallest.
+/// Runs all points in turn for about the time `budget`, or [`TURNS`] times; of each the median of its times. Points whose first run would
+/// take what is left are skipped, but for the smallest.
 fn measure(points: &mut [Point<'_>], budget: Duration) -> Result<Vec<(Work, f64)>> {
     points.sort_by(|a, b| a.work.operations().total_cmp(&b.work.operations()));
     let start = Instant::now();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); points.len()];
     let mut of_operation = None;
-    for turn in 0.. {
+    for turn in 0..TURNS {
         let mut has_run = false;
         for (point, times) in points.iter_mut().zip(&mut times) {
             let expected = of_operation.map_or(0.0, |one: f64| one * point.work.operations());
