@@ -623,13 +623,23 @@ impl<E: Element> Packed<E> {
         out.for_panels(|j, panel| {
             let first = j * width / E::PER_WORD;
             let last = steps.min((j + 1) * width / E::PER_WORD);
-            for (p, out) in panel.chunks_exact_mut(width).enumerate() {
-                let row = p * E::PER_WORD;
-                let words = &words[(row / width) * steps * width + row % width..];
-                for (i, step) in (first..last).enumerate() {
-                    // the neighbour is a padding zero where the number of rows is odd: panels are even
-                    let pair = E::transposed(words[step * width], words[step * width + E::PER_WORD - 1]);
-                    out[i * E::PER_WORD..][..E::PER_WORD].copy_from_slice(&pair[..E::PER_WORD]);
+            let n = last - first;
+            let mut turned = Scratch::<E::Word>::new(if E::PER_WORD == 1 { 0 } else { width * width });
+            // one panel of this one after the other
+            for (out, words) in panel.chunks_mut(width / E::PER_WORD * width).zip(words.chunks(steps * width)) {
+                let words = &words[first * width..last * width];
+                if E::PER_WORD == 1 {
+                    E::put_transposed(words, width, out);
+                    continue;
+                }
+                // the last neighbour is a padding zero where the number of rows is odd: panels are even
+                let turned = &mut turned[..out.len() * E::PER_WORD];
+                E::put_transposed(words, width, turned);
+                for (out, rows) in out.chunks_exact_mut(width).zip(turned.chunks_exact(2 * width)) {
+                    let (one, other) = rows.split_at(width);
+                    for (out, (&a, &b)) in out.chunks_exact_mut(2).zip(one[..n].iter().zip(other)) {
+                        out.copy_from_slice(&E::transposed(a, b));
+                    }
                 }
             }
         });
