@@ -38,6 +38,7 @@ use kernel::{Bf16, Rounded};
 pub(crate) use mlp::UNITS;
 pub use road::{Chosen, Road, SWITCH as ROAD_SWITCH, Source, road};
 pub(crate) use simd::{Real, vectorised};
+pub(crate) use stored::KEPT_AFTER;
 pub use stored::StoredRows;
 use weight::Held;
 pub(crate) use weight::TABLE_ROWS;

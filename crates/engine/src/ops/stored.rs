@@ -17,8 +17,9 @@ use super::{
     weight::TABLE_ROWS,
 };
 
-/// Uses of a matrix after which its panels are kept: those of two texts, each behind a prompt of its own.
-const KEPT_AFTER: usize = 4;
+/// Uses of a matrix after which its panels are kept: those of a change and a message about it, read as a whole and by each of a few
+/// assertions. Memory for all panels costs as much as making them some ten times over, where pages are slow to come.
+pub(crate) const KEPT_AFTER: usize = 8;
 
 /// A matrix whose rows can be read as f32 in pieces.
 pub trait StoredRows: fmt::Debug + Send + Sync {

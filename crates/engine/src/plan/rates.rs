@@ -13,6 +13,7 @@ use super::{
 use crate::{
     block::{Insides, Linearized},
     decoder::Decoder,
+    ops::KEPT_AFTER,
     past::Keep,
     reading::{
         attribution::AttributedFn,
@@ -23,8 +24,8 @@ use crate::{
 /// Weights that blocks in turn should have together, so that they come from memory as they do when a model is run.
 const WEIGHTS_IN_TURN: usize = 128 << 20;
 
-/// Uses after which a matrix of a mapped file is kept as products want it.
-const WARM_USES: usize = 6;
+/// Uses after which a matrix of a mapped file is surely kept as products want it.
+const WARM_USES: usize = KEPT_AFTER + 2;
 
 /// Times of a point after which more of them move its median no further than one measuring differs from the next. A model of a hundred
 /// million parameters does not come to so many in a budget of seconds, and a tiny one does at once.
@@ -111,6 +112,8 @@ fn solve(rows: &[([f64; 3], f64)], chosen: usize) -> Option<[f64; 3]> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     rates: [Rates; Step::ALL.len()],
+    /// Seconds that the first readings take beyond the later ones, since matrices are made ready in them.
+    pub start: f64,
     /// Seconds that measuring took.
     pub seconds: f64,
 }
@@ -129,6 +132,7 @@ impl Calibration {
             let over = |pick: fn(&Rates) -> f64| of.iter().map(|one| pick(&one.rates[i])).sum::<f64>() / n;
             *rates = Rates { product: over(|r| r.product), attention: over(|r| r.attention), byte: over(|r| r.byte) };
         }
+        mean.start = of.iter().map(|one| one.start).sum::<f64>() / n;
         Some(mean)
     }
 
@@ -142,7 +146,7 @@ impl Calibration {
         if decoder.blocks().is_empty() || lengths.is_empty() {
             candle_core::bail!("nothing to measure: a model without blocks, or no lengths");
         }
-        let bench = Bench::new(decoder, kind)?;
+        let (bench, ready) = Bench::new(decoder, kind)?;
         let mut lengths = lengths.to_vec();
         lengths.sort_by_key(|lengths| lengths.n_prompt + lengths.n_response);
         lengths.dedup();
@@ -159,7 +163,7 @@ impl Calibration {
             let measured = measure(&mut points, budget.mul_f64(share))?;
             rates[step as usize] = Rates::nearest(&measured);
         }
-        Ok(Calibration { rates, seconds: start.elapsed().as_secs_f64() })
+        Ok(Calibration { rates, start: ready, seconds: start.elapsed().as_secs_f64() })
     }
 }
 
@@ -219,18 +223,25 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(decoder: &'a Decoder, kind: Kind) -> Result<Self> {
+    /// The model, made ready, and the seconds that this takes for all of it.
+    fn new(decoder: &'a Decoder, kind: Kind) -> Result<(Self, f64)> {
         let footprint = Footprint::of_decoder(decoder);
         let of_block = decoder.n_block_parameters() / decoder.blocks().len().max(1) * footprint.weight() as usize;
         let n_blocks = (WEIGHTS_IN_TURN.div_ceil(of_block.max(1)) + 1).min(decoder.blocks().len());
         let bench = Bench { decoder, footprint, kind, n_blocks };
         let row = bench.rows(1)?;
+        let (of_all, mut uses) = (decoder.blocks().len() as f64 / n_blocks as f64, Vec::with_capacity(WARM_USES));
         for _ in 0..WARM_USES {
+            let start = Instant::now();
             let rotary = decoder.rotary(1)?;
             decoder.blocks()[..n_blocks].iter().try_for_each(|block| block.forward(&row, &rotary).map(drop))?;
+            let blocks = start.elapsed().as_secs_f64();
             decoder.head().logits(&row)?;
+            uses.push(blocks * of_all + start.elapsed().as_secs_f64() - blocks);
         }
-        Ok(bench)
+        // the last use is one of many
+        let ready = uses.iter().map(|seconds| (seconds - uses[WARM_USES - 1]).max(0.0)).sum();
+        Ok((bench, ready))
     }
 
     /// Rows `[n, H]` as they enter the blocks, of some tokens.
