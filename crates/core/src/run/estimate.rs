@@ -14,7 +14,7 @@ use crate::{Result, settings::Settings};
 use veridiff_text::sample::Sample;
 
 /// Time for which rows of a source are computed that foretells nothing, if the first few are quick: a tenth of it at most. Others are
-/// models, or servers that are paid for each.
+/// models, or servers that are paid for each; what takes longer than this is not computed twice.
 const ENOUGH: Duration = Duration::from_secs(1);
 
 /// Most rows that are computed of such a source.
@@ -91,15 +91,15 @@ impl ScoreRun {
 fn by_rows(samples: &[&Sample], source: &mut dyn ColumnSource, settings: &Settings, n: usize) -> Result<(f64, Basis)> {
     let all = source.cost_of_all(samples, settings);
     let mut n = n.clamp(1, MOST).min(samples.len());
-    // the first row may make ready what all of them use, such as the patterns of rules
-    source.columns(&samples[..n.min(1)], settings, &mut |_, _| ControlFlow::Continue(()))?;
     loop {
         let some = some_of_every_cost(samples, n, |sample| source.cost(sample, settings));
         // rows that are far apart share no prompt, and those of the whole run may
         let cost = source.cost_of_all(&some, settings);
-        let start = Instant::now();
-        source.columns(&some, settings, &mut |_, _| ControlFlow::Continue(()))?;
-        let taken = start.elapsed();
+        let mut taken = time_of(&some, source, settings)?;
+        if taken < ENOUGH {
+            // most of that may be what is made ready once, such as grammars and the patterns of rules
+            taken = time_of(&some, source, settings)?;
+        }
         let more = (n as f64 * ENOUGH.as_secs_f64() / taken.as_secs_f64().max(1e-9)) as usize;
         let more = more.min(MOST).min(samples.len());
         if taken > ENOUGH / 10 || more < (2 * n).max(1) {
@@ -107,6 +107,13 @@ fn by_rows(samples: &[&Sample], source: &mut dyn ColumnSource, settings: &Settin
         }
         n = more;
     }
+}
+
+/// The time that some samples take.
+fn time_of(some: &[&Sample], source: &mut dyn ColumnSource, settings: &Settings) -> Result<Duration> {
+    let start = Instant::now();
+    source.columns(some, settings, &mut |_, _| ControlFlow::Continue(()))?;
+    Ok(start.elapsed())
 }
 
 /// `n` of the samples, as far apart as can be in the order of what they cost.

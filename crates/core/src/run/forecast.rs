@@ -91,9 +91,9 @@ impl Count {
             next.into_iter().for_each(|next| *next += calibration.seconds_of(bill) + text);
         }
         let (most, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
-        // the end is there once, however many samples each of those that were counted stands for
+        // beginning and end are there once, however many samples each of those that were counted stands for
         let mean = sum / busy.len() as f64;
-        mean * self.times + (most - mean)
+        calibration.start + mean * self.times + (most - mean)
     }
 }
 
