@@ -1,10 +1,5 @@
 //! How much is asked of a judge, by whom and in what shares: what both review benchmarks share.
 
-#[path = "../common/desk.rs"]
-mod desk;
-#[path = "../../crates/judge/tests/common/mod.rs"]
-mod server;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -14,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use desk::{Desk, comment, desk, entry, project};
+use super::two_repositories::{Desk, comment, desk, entry, project};
 use serde_json::{Value, json};
 
 fn rows(rows: &[Value]) -> String {
@@ -96,11 +91,11 @@ fn reviewing_that_is_killed_again_and_again_gives_the_same_bytes_and_asks_nothin
     desk.write("data/positive_samples.json", &valid.to_string());
     desk.write("data/negative_samples.json", "[]");
     // what is answered follows from what is asked, after a while
-    let server = server::plain(|asked| {
+    let server = super::server::plain(|asked| {
         thread::sleep(Duration::from_millis(30));
         let text = asked.text();
         let n = text.split("def number_").nth(1).and_then(|rest| rest.split('(').next()).unwrap_or("none").to_owned();
-        server::Act::content(&format!(
+        super::server::Act::content(&format!(
             "<diff>\n+    return 2\n</diff>\n<side>right</side>\n<note>Number {n} returns 2.</note>\n<notesplit />\n<end />"
         ))
     });

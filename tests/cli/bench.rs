@@ -1,11 +1,8 @@
 //! Two review bots beside what reviewers found, on two tiny repositories, as docs/aacr.md tells it.
 
-#[path = "../common/desk.rs"]
-mod desk;
-
 use std::{fs, path::Path};
 
-use desk::{Desk, desk};
+use super::two_repositories::{Desk, desk};
 use serde_json::{Value, json};
 
 #[test]

@@ -3,9 +3,6 @@
 
 #![cfg(all(unix, feature = "endpoint", feature = "local"))]
 
-#[path = "../../crates/judge/tests/common/mod.rs"]
-mod common;
-
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
@@ -18,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Act, Asked, Server, plain, probe_answer};
+use super::server::{Act, Asked, Server, plain, probe_answer};
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 

@@ -26,7 +26,10 @@ mod references;
 mod report;
 mod repository;
 mod resume;
+#[path = "../../crates/judge/tests/common/mod.rs"]
+mod server;
 mod snapshots;
+mod two_repositories;
 mod verbs;
 #[cfg(target_os = "linux")]
 mod verify;
