@@ -377,6 +377,30 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_measure_at_once_count_as_their_mean() {
+        let of = |product, start| {
+            let rates = [Rates { product, ..Rates::default() }; Step::ALL.len()];
+            Calibration { rates, start, seconds: 2.0 }
+        };
+        let mean = Calibration::mean(&[of(1e-11, 0.5), of(3e-11, 0.1)]).unwrap();
+        assert!((mean.start - 0.3).abs() < 1e-12 && (mean.rates[0].product - 2e-11).abs() < 1e-20, "{mean:?}");
+        assert_eq!(Calibration::mean(&[]), None);
+    }
+
+    #[test]
+    fn a_tiny_model_does_not_take_all_the_time_that_there_is() {
+        let mut runs = 0;
+        let run = Box::new(|_| {
+            runs += 1;
+            Ok(())
+        });
+        let start = Instant::now();
+        measure(&mut [Point { work: work(1e3, 0.0, 0.0), run }], Duration::from_secs(3600)).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert_eq!(runs, TURNS);
+    }
+
+    #[test]
     fn what_would_take_longer_than_is_left_is_skipped() {
         let mut runs = [0; 2];
         let [small, large] = &mut runs;
