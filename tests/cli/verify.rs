@@ -32,6 +32,12 @@ fn without_measures(text: &str) -> Vec<Value> {
     lines
 }
 
+/// `n` cases: a right fix, a wrong one, one that changes nothing and one that was not needed, in turn.
+fn cases(n: usize) -> String {
+    let pairs = [(WRONG, RIGHT), (RIGHT, WRONG), (WRONG, WRONG), (RIGHT, "def f(m):\n    return 1 + m\n")];
+    (0..n).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect()
+}
+
 /// Whether code can be confined on this machine; where it cannot, that is said.
 #[expect(clippy::print_stderr, reason = "what cannot be tested on a machine is said by name")]
 fn confines(desk: &Desk) -> bool {
@@ -171,9 +177,7 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
     if !confines(&desk) {
         return;
     }
-    let pairs = [(WRONG, RIGHT), (RIGHT, WRONG), (WRONG, WRONG), (RIGHT, "def f(m):\n    return 1 + m\n")];
-    let cases: String = (0..40).map(|at| case(&format!("c{at}"), pairs[at % 4].0, pairs[at % 4].1)).collect();
-    desk.write("in.jsonl", cases);
+    desk.write("in.jsonl", cases(40));
     let verify = "verify --input in.jsonl --repeats 1 --inputs 5 --jobs 2";
     desk.run_line(&format!("{verify} -o whole.jsonl"));
     for n in [1, 17] {
@@ -190,11 +194,21 @@ fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
         assert_eq!(without_measures(&desk.text(&output)), without_measures(&desk.text("whole.jsonl")));
         assert!(!desk.path(&format!("{output}.journal.jsonl")).exists());
     }
-    // the same whatever runs beside, and from a cache
-    desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o one.jsonl --cache kept");
-    assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("whole.jsonl")));
-    let run = desk.run_line("verify --input in.jsonl --repeats 1 --inputs 5 --jobs 1 -o again.jsonl --cache kept");
-    assert!(run.stderr.contains("verified 40 cases, 40 of them from an earlier run"), "{}", run.stderr);
+}
+
+#[test]
+fn the_table_is_the_same_whatever_runs_beside_and_from_a_cache() {
+    let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
+    desk.write("in.jsonl", cases(12));
+    let verify = "verify --input in.jsonl --repeats 1 --inputs 5";
+    desk.run_line(&format!("{verify} --jobs 2 -o two.jsonl"));
+    desk.run_line(&format!("{verify} --jobs 1 -o one.jsonl --cache kept"));
+    assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("two.jsonl")));
+    let run = desk.run_line(&format!("{verify} --jobs 1 -o again.jsonl --cache kept"));
+    assert!(run.stderr.contains("verified 12 cases, 12 of them from an earlier run"), "{}", run.stderr);
     assert_eq!(desk.text("again.jsonl"), desk.text("one.jsonl"), "with what was measured the first time");
 }
 
