@@ -9,8 +9,8 @@ use crate::mention::Mention;
 
 /// A pattern of ours over skeletons. `OBJ` stands for a thing that is named, with up to four words before it; `VERBS`, `DONE` and
 /// `DOING` for the verbs of what code does, as `uses`, `used` and `using`. Digits and letters are those of English: skeletons have no other
-/// digits behind an `@`, no form of our words has another letter, and with all of Unicode's a pattern takes ten times as long to compile,
-/// which was most of what a check of one text took.
+/// digits behind an `@`, no form of our words has another letter, and to compile all of Unicode's was most of what a check of one text
+/// took.
 pub fn pattern(text: &str) -> Regex {
     let text = text
         .replace("OBJ", r"((?:[a-z'-]+ ){0,4}?)(@\d+)")
