@@ -14,7 +14,7 @@ use crate::{Result, settings::Settings};
 use veridiff_text::sample::Sample;
 
 /// Time for which rows of a source are computed that foretells nothing, if the first few are quick: a tenth of it at most. Others are
-/// models, or servers that are paid for each; what takes longer than this is not computed twice.
+/// models, or servers that are paid for each.
 const ENOUGH: Duration = Duration::from_secs(1);
 
 /// Most rows that are computed of such a source.
@@ -91,13 +91,14 @@ impl ScoreRun {
 fn by_rows(samples: &[&Sample], source: &mut dyn ColumnSource, settings: &Settings, n: usize) -> Result<(f64, Basis)> {
     let all = source.cost_of_all(samples, settings);
     let mut n = n.clamp(1, MOST).min(samples.len());
+    // the first row may make ready what all of them use
+    time_of(&samples[..n.min(1)], source, settings)?;
     loop {
         let some = some_of_every_cost(samples, n, |sample| source.cost(sample, settings));
         // rows that are far apart share no prompt, and those of the whole run may
         let cost = source.cost_of_all(&some, settings);
         let mut taken = time_of(&some, source, settings)?;
-        if taken < ENOUGH {
-            // most of that may be what is made ready once, such as grammars and the patterns of rules
+        if source.warms_up() {
             taken = time_of(&some, source, settings)?;
         }
         let more = (n as f64 * ENOUGH.as_secs_f64() / taken.as_secs_f64().max(1e-9)) as usize;

@@ -333,6 +333,7 @@ mod tests {
     struct Lengths {
         name: &'static str,
         is_heavy: bool,
+        warms_up: bool,
         n_computed: Arc<AtomicUsize>,
     }
 
@@ -347,6 +348,10 @@ mod tests {
 
         fn is_heavy(&self) -> bool {
             self.is_heavy
+        }
+
+        fn warms_up(&self) -> bool {
+            self.warms_up
         }
 
         fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
@@ -370,7 +375,8 @@ mod tests {
         let samples = samples.map(|(i, text)| (i, Sample::new(&format!("s{i}"), "+x", text))).collect();
         let counts = [Arc::default(), Arc::default()];
         let source = |i: usize| -> Box<dyn ColumnSource> {
-            Box::new(Lengths { name: names[i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) })
+            let n_computed = Arc::clone(&counts[i]);
+            Box::new(Lengths { name: names[i], is_heavy: i == 0, warms_up: false, n_computed })
         };
         (ScoreRun::new(samples, vec![source(0), source(1)], Settings::default(), None), counts)
     }
@@ -430,7 +436,7 @@ mod tests {
     #[test]
     fn how_long_a_run_takes_is_told_before_it_begins() {
         let samples = vec![(0, Sample::new("a", "+x", "a")), (1, Sample::new("b", "+x", "b"))];
-        let source = Slow(Lengths { name: "slow", is_heavy: true, n_computed: Arc::default() });
+        let source = Slow(Lengths { name: "slow", is_heavy: true, warms_up: false, n_computed: Arc::default() });
         let run = ScoreRun::new(samples, vec![Box::new(source)], Settings::default(), None);
         let mut told = Told::default();
         run.table(&mut told).unwrap();
@@ -440,18 +446,21 @@ mod tests {
     #[test]
     fn an_estimate_takes_forecasts_and_computes_rows_where_there_is_none() {
         let samples = (1..=9).map(|n| (n, Sample::new(&n.to_string(), "+x", &"a".repeat(100 * n)))).collect();
-        let counts = [Arc::default(), Arc::default()];
-        let lengths =
-            |i: usize| Lengths { name: ["heavy", "light"][i], is_heavy: i == 0, n_computed: Arc::clone(&counts[i]) };
-        let sources: Vec<Box<dyn ColumnSource>> = vec![Box::new(Slow(lengths(0))), Box::new(lengths(1))];
+        let counts = [Arc::default(), Arc::default(), Arc::default()];
+        let lengths = |i: usize| {
+            let name = ["heavy", "light", "warming"][i];
+            Lengths { name, is_heavy: i == 0, warms_up: i == 2, n_computed: Arc::clone(&counts[i]) }
+        };
+        let sources: Vec<Box<dyn ColumnSource>> =
+            vec![Box::new(Slow(lengths(0))), Box::new(lengths(1)), Box::new(lengths(2))];
         let estimate = ScoreRun::new(samples, sources, Settings::default(), None).estimate(2).unwrap();
-        let [heavy, light] = counts.map(|count| count.load(Ordering::Relaxed));
-        // of the quick one all nine are computed, behind the two that show that it is quick, and all of these twice
-        assert_eq!((heavy, light), (0, 2 * 2 + 2 * 9));
+        // of the quick ones all nine are computed, behind a first one and the two that show that it is quick; only of the one whose first
+        // rows say little they are computed twice, since others may be paid for each
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [0, 1 + 2 + 9, 1 + 2 * (2 + 9)]);
         let names: Vec<&str> = estimate.sources.iter().map(|source| &*source.name).collect();
-        assert_eq!((estimate.n_rows, names), (9, vec!["heavy", "light"]));
+        assert_eq!((estimate.n_rows, names), (9, vec!["heavy", "light", "warming"]));
         assert_eq!((estimate.sources[0].seconds, estimate.memory()), (1800.0, Some(7)));
-        assert_eq!(estimate.sources[1].basis, Basis::Rows(9));
+        assert_eq!((estimate.sources[1].basis, estimate.sources[2].basis), (Basis::Rows(9), Basis::Rows(9)));
         assert!(estimate.sources[1].seconds > 0.0 && estimate.seconds() > 1800.0);
     }
 

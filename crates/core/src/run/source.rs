@@ -45,6 +45,12 @@ pub trait ColumnSource: Send {
         false
     }
 
+    /// Whether its first rows make ready what later ones find, such as grammars, and so say little of what a row takes. It computes a
+    /// row again as if it had not before: it keeps none, and asks nobody who is paid for it.
+    fn warms_up(&self) -> bool {
+        false
+    }
+
     /// Reads from disk what it computes with, when its turn comes; nothing if that is there. The time is not counted as computing.
     ///
     /// # Errors

@@ -259,6 +259,11 @@ impl ColumnSource for PlainFeatures {
         self.0.names_from(TEXT).any(|name| name == column) || column.ends_with("@grounding")
     }
 
+    /// Grammars are read and patterns of rules compiled when a row first comes to them.
+    fn warms_up(&self) -> bool {
+        true
+    }
+
     fn columns(&mut self, samples: &[&Sample], _settings: &Settings, done: &mut Done<'_>) -> Result<()> {
         one_by_one(samples.len(), done, |index| self.part(samples[index]));
         Ok(())
