@@ -202,13 +202,13 @@ fn the_table_is_the_same_whatever_runs_beside_and_from_a_cache() {
     if !confines(&desk) {
         return;
     }
-    desk.write("in.jsonl", cases(12));
+    desk.write("in.jsonl", cases(24));
     let verify = "verify --input in.jsonl --repeats 1 --inputs 5";
     desk.run_line(&format!("{verify} --jobs 2 -o two.jsonl"));
     desk.run_line(&format!("{verify} --jobs 1 -o one.jsonl --cache kept"));
     assert_eq!(without_measures(&desk.text("one.jsonl")), without_measures(&desk.text("two.jsonl")));
     let run = desk.run_line(&format!("{verify} --jobs 1 -o again.jsonl --cache kept"));
-    assert!(run.stderr.contains("verified 12 cases, 12 of them from an earlier run"), "{}", run.stderr);
+    assert!(run.stderr.contains("verified 24 cases, 24 of them from an earlier run"), "{}", run.stderr);
     assert_eq!(desk.text("again.jsonl"), desk.text("one.jsonl"), "with what was measured the first time");
 }
 
