@@ -127,6 +127,7 @@ fn what_cannot_be_checked_is_refused_with_a_way_out() {
 fn a_model_is_the_one_that_the_detector_knows() {
     let desk = desk();
     let model = fixture("llama_tied");
+    desk.write("demo.jsonl", DEMO.lines().take(24).map(|line| format!("{line}\n")).collect::<String>());
     desk.run_line(&format!(
         "score --model tiny={model} --input demo.jsonl --features uncertainty,attribution --output t.jsonl"
     ))

@@ -250,7 +250,8 @@ fn a_detector_is_not_judged_on_features_that_mean_something_else() {
 /// A stack is fitted on rows some of which lack a family, judges a table that has not even its column, and says so; others need all.
 #[test]
 fn a_stack_takes_rows_that_lack_a_family() {
-    let whole = csv(&rows(1.0, false, 3));
+    // half of the rows: a stack is fitted some forty times
+    let whole: String = csv(&rows(1.0, false, 3)).lines().take(121).map(|line| format!("{line}\n")).collect();
     let lacks = |(number, line): (usize, &str)| {
         let mut cells: Vec<&str> = line.split(',').collect();
         if number > 0 && number % 3 == 0 {

@@ -360,7 +360,7 @@ fn tiny() -> String {
 /// A model on this machine: every answer parses, and the table does not depend on threads, shards or interruptions.
 #[test]
 fn a_model_here_judges_the_same_however_it_is_run() {
-    let desk = Desk::new(&samples(6));
+    let desk = Desk::new(&samples(4));
     let args =
         format!("judge --input in.jsonl --backend {} --strategy direct,few_shot --reading text --offline", tiny());
     desk.ends(&format!("{args} --output a.parquet"), 0);

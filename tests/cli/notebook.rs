@@ -24,16 +24,25 @@ const FITTED: f64 = 1e-6;
 
 const REQUIREMENTS: &str = include_str!("../../notebooks-export/requirements.txt");
 
-/// Runs a notebook in its own folder and stores the outputs in it.
+/// Runs notebooks of one folder and stores the outputs in them. Each finds a kernel without names, but the libraries are imported once.
 const RUNNER: &str = r#"
 import pathlib, sys
 import nbformat
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
-path = pathlib.Path(sys.argv[1])
-notebook = nbformat.read(path, 4)
-nbformat.validate(notebook)
-NotebookClient(notebook, timeout=600, kernel_name="python3", shutdown_kernel="immediate", resources={"metadata": {"path": str(path.parent)}}).execute()
-nbformat.write(notebook, path)
+paths = [pathlib.Path(path) for path in sys.argv[1:]]
+kernel = KernelManager(kernel_name="python3")
+kernel.start_kernel(cwd=str(paths[0].parent))
+try:
+    for path in paths:
+        notebook = nbformat.read(path, 4)
+        nbformat.validate(notebook)
+        client = NotebookClient(notebook, timeout=600, km=kernel)
+        client.execute()
+        client.kc.execute("%reset -f")
+        nbformat.write(notebook, path)
+finally:
+    kernel.shutdown_kernel(now=True)
 "#;
 
 /// A Python that has the packages.
@@ -83,12 +92,13 @@ impl Python {
         python
     }
 
-    /// Executes a notebook in place, with nothing of the user's Jupyter.
-    fn execute(&self, notebook: &Path) -> Value {
+    /// Executes notebooks of a folder in place, one after the other, with nothing of the user's Jupyter.
+    fn execute<const N: usize>(&self, folder: &Path, names: [&str; N]) -> [Value; N] {
+        let notebooks = names.map(|name| folder.join(name));
         let mut command = Command::new(&self.program);
         command
             .args(["-c", RUNNER])
-            .arg(notebook)
+            .args(&notebooks)
             .env("JUPYTER_PREFER_ENV_PATH", "1")
             .env("PYTHONDONTWRITEBYTECODE", "1");
         for (name, place) in [
@@ -103,8 +113,8 @@ impl Python {
         command.env_remove("JUPYTER_PATH").env_remove("MPLBACKEND").env_remove("PYTHONPATH");
         command.envs(self.packages.as_ref().map(|packages| ("PYTHONPATH", packages)));
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{}: {}", notebook.display(), String::from_utf8_lossy(&output.stderr));
-        read_json(notebook)
+        assert!(output.status.success(), "{names:?}: {}", String::from_utf8_lossy(&output.stderr));
+        notebooks.map(|notebook| read_json(&notebook))
     }
 }
 
@@ -268,42 +278,43 @@ impl Compared {
 
 #[test]
 fn every_number_of_the_notebook_is_the_programs() {
-    every_number_is_the_programs("t.jsonl", &[]);
-}
-
-#[test]
-fn every_number_of_some_rows_notebook_is_the_programs() {
-    every_number_is_the_programs("t.parquet", &["--where", "language!=1", "--where", "label=0,1"]);
-}
-
-fn every_number_is_the_programs(file: &str, more: &[&str]) {
     let desk = TempDir::new().unwrap();
-    fs::create_dir(desk.path().join("notebooks")).unwrap();
-    table().write(&desk.path().join(file)).unwrap();
-    let asked = "--notebook notebooks/figures.ipynb --by label_type,language --compare --compare two=logit \
-                 --coefficients --stepwise --overlap --joint logit@n,logit@m";
-    let args = [vec!["--input", file], asked.split_whitespace().collect(), more.to_vec()].concat();
-    let want = eval(desk.path(), &args);
-    let executed = Python::get().execute(&desk.path().join("notebooks/figures.ipynb"));
-    let got = printed(&executed);
+    let folder = desk.path().join("notebooks");
+    fs::create_dir(&folder).unwrap();
+    let of = |file: &str, name: &str, more: &str| {
+        table().write(&desk.path().join(file)).unwrap();
+        let args = format!(
+            "--input {file} --notebook notebooks/{name} --by label_type,language --compare --compare two=logit \
+             --coefficients --stepwise --overlap --joint logit@n,logit@m {more}"
+        );
+        eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>())
+    };
+    let all = of("t.jsonl", "all.ipynb", "");
+    let some = of("t.parquet", "some.ipynb", "--where language!=1 --where label=0,1");
+    let executed = Python::get().execute(&folder, ["all.ipynb", "some.ipynb"]);
+    for (executed, want) in executed.iter().zip([all, some]) {
+        every_number_is_the_programs(&printed(executed), &want);
+    }
+}
 
+fn every_number_is_the_programs(got: &Value, want: &Value) {
     let mut compared = Compared::default();
-    compared.predictors(&got, &want);
+    compared.predictors(got, want);
     let combination = want["predictors"].as_array().unwrap().last().unwrap();
-    compared.combined("all", &got, &combination["overall"]);
+    compared.combined("all", got, &combination["overall"]);
     compared.same("within", &got["combined"]["all"]["within"], &combination["within_generators"]["auc"], BOUND);
-    compared.by(&got, combination);
+    compared.by(got, combination);
     let sets = want["comparison"]["sets"].as_array().unwrap();
     assert!(sets.len() >= 6, "all, with and without reference, two families, two");
     for set in sets {
         let name = set["name"].as_str().unwrap();
-        compared.combined(name, &got, &set["overall"]);
+        compared.combined(name, got, &set["overall"]);
         // scikit-learn's optimum and ours: both within 1e-8 of the gradient's zero
         assert!(got["refit"][name].as_f64().unwrap() < 1e-6, "{name}: {}", got["refit"]);
     }
-    compared.combined("stepwise", &got, &want["stepwise"]["overall"]);
-    compared.coefficients("all features", &got, &want["coefficients"]);
-    compared.coefficients("chosen by AIC", &got, &want["stepwise"]["choice"]["fit"]);
+    compared.combined("stepwise", got, &want["stepwise"]["overall"]);
+    compared.coefficients("all features", got, &want["coefficients"]);
+    compared.coefficients("chosen by AIC", got, &want["stepwise"]["choice"]["fit"]);
 
     let joint = &want["joint"];
     compared.same("r", &got["joint"]["r"], &joint["correlation"]["r"], BOUND);
@@ -324,29 +335,25 @@ fn every_number_is_the_programs(file: &str, more: &[&str]) {
 }
 
 #[test]
-fn boosted_trees_have_a_notebook_with_their_own_probabilities() {
-    has_a_notebook_with_its_own_probabilities("boosted", "label=0,1");
-}
-
-#[test]
-fn a_stack_has_a_notebook_with_its_own_probabilities() {
-    // it is fitted some forty times for a set of features: some of the rows will do
-    has_a_notebook_with_its_own_probabilities("stack", "language=go");
-}
-
-fn has_a_notebook_with_its_own_probabilities(learner: &str, rows: &str) {
+fn other_learners_have_notebooks_with_their_own_probabilities() {
     let desk = TempDir::new().unwrap();
     table().write(&desk.path().join("t.parquet")).unwrap();
-    let args = format!("--input t.parquet --learner {learner} --where {rows} --notebook figures.ipynb --compare");
-    let want = eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>());
-    let got = printed(&Python::get().execute(&desk.path().join("figures.ipynb")));
-    let mut compared = Compared::default();
-    compared.combined("all", &got, &want["predictors"].as_array().unwrap().last().unwrap()["overall"]);
-    for set in want["comparison"]["sets"].as_array().unwrap() {
-        compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
+    let learners = [("boosted", "boosted.ipynb"), ("stack", "stack.ipynb")];
+    // a stack is fitted some forty times for a set of features: some of the rows will do
+    let wanted = learners.map(|(learner, name)| {
+        let args = format!("--input t.parquet --learner {learner} --where language=go --notebook {name} --compare");
+        eval(desk.path(), &args.split_whitespace().collect::<Vec<_>>())
+    });
+    let executed = Python::get().execute(desk.path(), learners.map(|(_, name)| name));
+    for (((learner, _), want), got) in learners.iter().zip(wanted).zip(executed.iter().map(printed)) {
+        let mut compared = Compared::default();
+        compared.combined("all", &got, &want["predictors"].as_array().unwrap().last().unwrap()["overall"]);
+        for set in want["comparison"]["sets"].as_array().unwrap() {
+            compared.combined(set["name"].as_str().unwrap(), &got, &set["overall"]);
+        }
+        assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
+        assert!(compared.0 > 30, "{learner}: {} numbers", compared.0);
     }
-    assert!(got["refit"].is_null(), "{learner}: nothing but a logistic regression is fitted anew");
-    assert!(compared.0 > 30, "{learner}: {} numbers", compared.0);
 }
 
 #[test]
@@ -411,7 +418,8 @@ fn the_sample_is_what_the_template_makes_of_the_bundled_examples() {
     assert!(!sample.to_string().contains("\"output_type\":\"error\""));
 
     // and it runs again from the folder it lies in
-    let again = printed(&Python::get().execute(&desk.path().join("sample.ipynb")));
+    let [again] = Python::get().execute(desk.path(), ["sample.ipynb"]);
+    let again = printed(&again);
     let numbers: BTreeSet<&String> = got["auc"].as_object().unwrap().keys().collect();
     assert_eq!(again["auc"].as_object().unwrap().keys().collect::<BTreeSet<_>>(), numbers);
 }

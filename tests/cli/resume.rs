@@ -105,23 +105,23 @@ fn a_table_grown_by_resuming_is_the_table_of_one_run() {
 fn a_killed_run_goes_on_with_another_scorer_too() {
     let desk = Desk::new();
     // enough rows that the run is still going when it is killed
-    let many: String = (0..20)
+    let many: String = (0..12)
         .flat_map(|n| samples().lines().map(|l| l.replace("\"s", &format!("\"{n}-")) + "\n").collect::<Vec<_>>())
         .collect();
     desk.write("in.jsonl", many);
-    score(&desk, &ALL, "--output whole.csv").ends(0, &["120 rows"]);
+    score(&desk, &ALL, "--output whole.csv").ends(0, &["72 rows"]);
     let some = ["second", "t5", "nli"];
     // in the classifier, and in a scorer
-    for (n, output) in [(30, "a.csv"), (150, "b.csv")] {
+    for (n, output) in [(20, "a.csv"), (90, "b.csv")] {
         let kept = desk.kill_after(&command(&some), output, n);
-        assert!(kept < 3 * 120, "killed in the middle: {kept} parts");
+        assert!(kept < 3 * 72, "killed in the middle: {kept} parts");
         assert!(!desk.path(output).exists(), "no half table");
-        score(&desk, &ALL, &format!("--output {output} --resume")).ends(0, &["120 rows"]);
+        score(&desk, &ALL, &format!("--output {output} --resume")).ends(0, &["72 rows"]);
         assert_eq!(desk.read(output), desk.read("whole.csv"));
         assert_eq!(desk.read(&format!("{output}.meta.json")), desk.read("whole.csv.meta.json"));
         let journal = lines(&desk, &format!("{output}.journal.jsonl"));
-        assert_eq!(journal.iter().collect::<BTreeSet<_>>().len(), 120 * ALL.len());
-        assert_eq!(journal.len(), 120 * ALL.len(), "nothing is computed twice");
+        assert_eq!(journal.iter().collect::<BTreeSet<_>>().len(), 72 * ALL.len());
+        assert_eq!(journal.len(), 72 * ALL.len(), "nothing is computed twice");
     }
 }
 
