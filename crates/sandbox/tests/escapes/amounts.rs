@@ -20,11 +20,11 @@ fn the_disk_is_not_filled() {
     let scratch = folder.path().join("scratch").display().to_string();
     let control = outside(many, &given(&scratch, 5000)).output().unwrap();
     assert_eq!(control.stdout, b"many files: ESCAPED\n", "{control:?}");
-    for sandbox in sandboxes() {
-        let outcome = run(&sandbox, &job(many, &given("/box", 1_000_000), |limits| limits));
+    in_both(|sandbox| {
+        let outcome = run(sandbox, &job(many, &given("/box", 1_000_000), |limits| limits));
         let is_refused = outcome.status == Status::OutputLimit || outcome.stdout.text == "many files: refused ENOSPC\n";
         assert!(is_refused, "{}: {outcome:?}", sandbox.backend().name());
-    }
+    });
     // what was written within is nowhere here
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
@@ -44,21 +44,23 @@ const CHILD: &str = "a child that goes on";
 
 #[test]
 fn what_does_not_end_is_ended_in_time() {
-    for (name, program) in ENDLESS {
-        let mut control = outside(program, &Vec::new()).process_group(0).stdout(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(1500));
+    let controls = ENDLESS.map(|(name, program)| {
+        (name, outside(program, &Vec::new()).process_group(0).stdout(Stdio::null()).spawn().unwrap())
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    for (name, mut control) in controls {
         let ended = control.try_wait().unwrap();
         // SAFETY: ends the control with its children, which are a group of their own
         unsafe { libc::kill(-(control.id() as i32), libc::SIGKILL) };
         control.wait().unwrap();
         assert_eq!(ended, None, "outside, {name} goes on");
     }
-    for sandbox in sandboxes() {
-        for (name, program) in ENDLESS {
+    in_both(|sandbox| {
+        let backend = sandbox.backend().name();
+        let is_ended = |name: &str, program: &str| {
             let started = Instant::now();
             let limits = |limits: Limits| Limits { cpu_s: 1.0, wall_s: 4.0, ..limits };
-            let outcome = run(&sandbox, &job(program, &Vec::new(), limits));
-            let backend = sandbox.backend().name();
+            let outcome = run(sandbox, &job(program, &Vec::new(), limits));
             // the child's time is its own, and its parent goes on when it has been ended
             let is_ended = match name {
                 CHILD => outcome.stdout.text.ends_with("off\n") || matches!(outcome.status, Status::Timeout { .. }),
@@ -69,17 +71,22 @@ fn what_does_not_end_is_ended_in_time() {
             let works = name == CHILD || name.contains("loop");
             let most = Duration::from_secs(if works { 18 } else { 6 });
             assert!(started.elapsed() < most, "{backend}: {name} took {:?}", started.elapsed());
-        }
-    }
+        };
+        std::thread::scope(|scope| {
+            for (name, program) in ENDLESS {
+                scope.spawn(move || is_ended(name, program));
+            }
+        });
+    });
 }
 
 #[test]
 fn what_works_is_not_ended_because_others_are_fast() {
     let works = "import time\nwhile time.process_time() < 1.2: pass\nprint('worked')";
-    for sandbox in sandboxes() {
+    in_both(|sandbox| {
         let backend = sandbox.backend().name();
         let run_for = |program: &str, cpu_s: f64, wall_s: f64| {
-            run(&sandbox, &job(program, &Vec::new(), |limits| Limits { cpu_s, wall_s, ..limits }))
+            run(sandbox, &job(program, &Vec::new(), |limits| Limits { cpu_s, wall_s, ..limits }))
         };
         // less time may pass than it needs of the processor: so it is for a program that gets half of one. Where it gets much less than
         // that, it has had four times the limit
@@ -87,14 +94,14 @@ fn what_works_is_not_ended_because_others_are_fast() {
         assert!(outcome.wall_ms > 1200, "{backend}: {outcome:?}");
         assert!(outcome.stdout.text == "worked\n" || outcome.wall_ms >= 4000, "{backend}: {outcome:?}");
         // what has had its time in all its processes, and what does not work, is ended
-        let many = "for _ in range(4): os.fork()\nwhile True: pass";
+        let many = "for _ in range(3): os.fork()\nwhile True: pass";
         for program in [many, "import time\ntime.sleep(100)"] {
             let outcome = run_for(program, 1.0, 3.0);
             assert_eq!(outcome.status, Status::Timeout { cpu: false }, "{backend}: {outcome:?}");
             let most = if program == many { 14_000 } else { 4_500 };
             assert!((3000..most).contains(&outcome.wall_ms), "{backend}: {outcome:?}");
         }
-    }
+    });
 }
 
 /// Ways to take memory, each more than may be had, with what must be said of it: that none is given, or that there was too much.
@@ -107,11 +114,11 @@ const MEMORY: [(&str, &str); 6] = [
     (
         "sixteen children",
         "import time\nfor _ in range(15):\n    try:\n        if os.fork() == 0:\n            x = b'x' * (80 << 20)\n            time.sleep(20)\n            os._exit(0)\n    \
-         except OSError: break\ntime.sleep(5)\nprint('had')",
+         except OSError: break\ntime.sleep(3)\nprint('had')",
     ),
     (
         "shared with children",
-        "import mmap, time\nx = mmap.mmap(-1, 900 << 20)\nif os.fork() == 0:\n    time.sleep(20)\n    os._exit(0)\nfor at in range(0, len(x), 4096): x[at] = 1\ntime.sleep(5)\nprint('had')",
+        "import mmap, time\nx = mmap.mmap(-1, 900 << 20)\nif os.fork() == 0:\n    time.sleep(20)\n    os._exit(0)\nfor at in range(0, len(x), 4096): x[at] = 1\ntime.sleep(3)\nprint('had')",
     ),
     (
         "a file in memory",
@@ -130,14 +137,14 @@ fn memory_is_bounded_however_it_is_taken() {
     for (name, program) in MEMORY {
         // outside, as much is had without anybody minding
         let program = program.replace("('/box', '/tmp')", &format!("({:?},)", scratch.path().display().to_string()));
-        let program = program.replace("sleep(5)", "sleep(0.5)").replace("sleep(20)", "sleep(1)");
+        let program = program.replace("sleep(3)", "sleep(0.5)").replace("sleep(20)", "sleep(1)");
         let control = outside(&program, &Vec::new()).output().unwrap();
         assert_eq!(control.stdout, b"had\n", "the control of {name} has no memory: {control:?}");
     }
-    for sandbox in sandboxes() {
+    in_both(|sandbox| {
         let backend = sandbox.backend().name();
         for (name, program) in MEMORY {
-            let outcome = run(&sandbox, &plain(program));
+            let outcome = run(sandbox, &plain(program));
             let is_refused = ["MemoryError", "PermissionError", "No space left"];
             let is_refused = is_refused.iter().any(|word| outcome.stderr.text.contains(word));
             assert!(is_refused || outcome.status == Status::Memory, "{backend}: {name}: {outcome:?}");
@@ -146,9 +153,9 @@ fn memory_is_bounded_however_it_is_taken() {
         }
         // without a control group nothing but our looking bounds what is resident, and it looks often enough
         let slow = "import time\nx = []\nwhile True:\n    x.append(b'x' * (1 << 20))\n    time.sleep(0.01)";
-        let outcome = run(&sandbox, &job(slow, &Vec::new(), |limits| Limits { memory_mb: 64, ..limits }));
+        let outcome = run(sandbox, &job(slow, &Vec::new(), |limits| Limits { memory_mb: 64, ..limits }));
         assert_eq!(outcome.status, Status::Memory, "{backend}: {outcome:?}");
-    }
+    });
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
     }
     let mut control =
         Command::new(&compiler).args(["-J-Xmx1g", "Solution.java"]).current_dir(folder.path()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(std::time::Duration::from_secs(2));
     let ended = control.try_wait().unwrap();
     control.kill().unwrap();
     control.wait().unwrap();
@@ -106,15 +106,15 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
     let right = "class Solution {\n    public int f(int n) { return n; }\n}\n";
     let tests = "public class Main {\n    public static void main(String[] args) {\n        if (new Solution().f(1) != 1) throw new AssertionError();\n    }\n}\n";
     let named = |name: &str| format!("class {name} {{\n    public int f(int n) {{ return n; }}\n}}\n");
-    for sandbox in sandboxes() {
+    let Some(first) = sandboxes().first().map(|sandbox| sandbox.backend().name()) else { return };
+    in_both(|sandbox| {
         let backend = sandbox.backend().name();
-        let verifier = Verifier::new(sandbox, Options { repeats: 1, ..Options::default() });
-        for (what, fix) in [
-            ("never ends", doubling()),
-            ("is named as options are", named("-J-version")),
-            ("is named as a file of them", named("@options")),
-        ] {
-            let case = json!({ "id": "a", "language": "java", "code": right, "fix": fix, "entry_point": "f", "limits": { "cpu_s": 2.0 },
+        let verifier = Verifier::new(sandbox.clone(), Options { repeats: 1, ..Options::default() });
+        // which words a compiler is started with does not hang on who confines it
+        let names = ["-J-version", "@options"].map(|name| ("is named as options are", named(name)));
+        let names = if backend == first { &names[..] } else { &[] };
+        for (what, fix) in [("never ends", doubling())].iter().chain(names) {
+            let case = json!({ "id": "a", "language": "java", "code": right, "fix": fix, "entry_point": "f", "limits": { "cpu_s": 1.5 },
                                "tests": [{ "name": "ref", "kind": "reference", "form": "program", "text": tests }] });
             let verified = verifier.verify(&Case::parse(&case.to_string(), 1, ".".as_ref()).unwrap());
             let conclusion = verified.conclusion.as_ref().unwrap_or_else(|| panic!("{backend}: {what}: {verified:?}"));
@@ -131,5 +131,5 @@ fn a_build_that_does_not_end_is_ended_and_names_are_no_options() {
         let verified = verifier.verify(&Case::parse(&case.to_string(), 1, ".".as_ref()).unwrap());
         let found = verified.conclusion.as_ref().map(|conclusion| (conclusion.claim, conclusion.fix));
         assert_eq!(found, Some((Claim::Unsupported, Fix::Regresses)), "{backend}: {verified:#?}");
-    }
+    });
 }

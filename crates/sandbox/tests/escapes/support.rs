@@ -39,6 +39,16 @@ pub fn sandboxes() -> Vec<Sandbox> {
     all.map(|backend| Sandbox::new(backend, program.into())).filter(starts).collect()
 }
 
+/// Makes a test of both ways of confining at the same time: what waits for a limit of time waits once.
+pub fn in_both(test: impl Fn(&Sandbox) + Sync) {
+    let sandboxes = sandboxes();
+    std::thread::scope(|scope| {
+        for sandbox in &sandboxes {
+            scope.spawn(|| test(sandbox));
+        }
+    });
+}
+
 /// Whether a way of confining can be had on this machine; whether it holds is another question.
 fn starts(sandbox: &Sandbox) -> bool {
     let tried = probe::try_it(sandbox, &python());
