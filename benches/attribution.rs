@@ -6,6 +6,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
+#[path = "shapes/allocator.rs"]
+mod allocator;
 mod shapes;
 
 use std::time::Instant;
@@ -14,11 +16,8 @@ use candle_core::{DType, Device};
 use shapes::products;
 use veridiff_engine::reading::attribution::{AttributedFn, attribute};
 
-/// The program's allocator; the system's gives large buffers back and pays for their pages again.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() {
+    allocator::keep_freed_memory();
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let (n, t, layers) = match numbers[..] {
         [n, t, layers] => (n, t, layers),
@@ -38,16 +37,19 @@ fn main() {
         let start = Instant::now();
         std::hint::black_box(attribute(decoder, &ids, n, AttributedFn::Probability).unwrap());
         let seconds = start.elapsed().as_secs_f64();
-        let shapes::Operations { linear, attention, .. } =
+        let shapes::Operations { linear, attention, forward } =
             shapes::Operations::new(&config, decoder.n_block_parameters(), n, t);
-        let rate = (linear + attention) / seconds / 1e9;
+        let gradients = linear + attention;
+        let share = |operations: f64| 100.0 * operations / seconds / 1e9 / peak;
         println!(
-            "round {round} {}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {rate:.0} GFLOP/s; matmul peak \
-             {peak:.0} GFLOP/s; share {:.0}%",
+            "round {round} {}: {seconds:.2} s, {:.3} TFLOP linear + {:.3} attention, {:.0} GFLOP/s; matmul peak \
+             {peak:.0} GFLOP/s; share {:.0}%, {:.0}% with the forward pass",
             decoder.precision().name(decoder.dtype()),
             linear / 1e12,
             attention / 1e12,
-            100.0 * rate / peak
+            gradients / seconds / 1e9,
+            share(gradients),
+            share(gradients + forward),
         );
     }
 }

@@ -7,6 +7,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
+#[path = "shapes/allocator.rs"]
+mod allocator;
 mod shapes;
 
 use std::{collections::HashMap, hint::black_box, sync::Mutex};
@@ -20,10 +22,6 @@ use veridiff_engine::{
     block::{Block, Rotary},
     ops::{Precision, has_bf16_products},
 };
-
-/// The program's allocator; the system's gives large buffers back and pays for their pages again.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Prompt and response rows together.
 const S: usize = 281;
@@ -122,6 +120,7 @@ fn bench(criterion: &mut Criterion, name: &str, config: &Config) -> Result<()> {
 }
 
 fn main() {
+    allocator::keep_freed_memory();
     let mut criterion = Criterion::default().configure_from_args();
     for (name, config) in [("SmolLM2-135M", shapes::smollm2_135m(1, 64)), ("Qwen2.5-0.5B", shapes::qwen2_5_0_5b(1, 64))]
     {
