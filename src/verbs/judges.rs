@@ -116,16 +116,15 @@ fn both_classes(evaluation: &JudgesEvaluation) -> Grid {
 
 /// How well scores order rows.
 fn ranking(evaluation: &JudgesEvaluation) -> Grid {
-    let heads = ["judge", "AUC", "within generators", "new generator"];
-    let mut grid = Grid::new("Scores: how well they order rows (out of fold)", &heads);
+    let heads = ["judge", "AUC", "within generators"];
+    let mut grid = Grid::new("Scores as they stand: how well they order rows, higher taken as hallucinated", &heads);
     for judge in &evaluation.judges {
         let Some(ranking) = &judge.ranking else { continue };
-        let new = ranking.leave_one_generator_out.as_ref().map(|of| &of.pooled);
+        let within = &ranking.within_generators;
         grid.push(vec![
             name(judge),
-            with_interval(ranking.overall.auc, ranking.overall.interval),
-            with_interval(ranking.within_generators.auc, ranking.within_generators.interval),
-            with_interval(new.and_then(|of| of.auc), new.and_then(|of| of.interval)),
+            with_interval(ranking.auc, ranking.interval),
+            with_interval(within.auc, within.interval),
         ]);
     }
     grid

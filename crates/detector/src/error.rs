@@ -274,7 +274,7 @@ impl DetectorError {
             Trees(_) => Some("try `--learner logistic`, or other features".into()),
             Solver(_) => Some("raise `--l2`, or choose fewer features".into()),
             Version { .. } => Some("fit it again with this version of veridiff".into()),
-            Syntax { .. } | Content { .. } => Some("the file was changed or cut short: fit the detector again".into()),
+            Syntax { .. } | Content { .. } => Some("give a file that `fit` wrote; one that was changed or cut short has to be fitted again".into()),
             MismatchLabel { .. } => Some("label it 1, or empty its `mismatch_of` if the text is about this change".into()),
             BadLabel { .. } | Penalty { .. } | Read { .. } | Write { .. } => None,
         }

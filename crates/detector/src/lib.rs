@@ -38,8 +38,8 @@ pub use evaluation::complementarity::{
     top_overlap,
 };
 pub use evaluation::evaluate::{
-    ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, ValueFigure,
-    apply_detector, evaluate,
+    ColumnFigures, Curves, EvalSettings, Evaluation, LeaveOneOut, PredictorEvaluation, PredictorKind, Ranking,
+    ValueFigure, apply_detector, evaluate, rank_as_it_stands,
 };
 pub use evaluation::folds::Groups;
 pub(crate) use evaluation::folds::grouped_folds;

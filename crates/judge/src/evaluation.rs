@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
-    Bootstrap, EvalSettings, Gaps, Interval, PredictorEvaluation, evaluate, labelled_rows, pearson,
+    Bootstrap, EvalSettings, Figure, Gaps, Interval, LabelledRows, Ranking, evaluate, labelled_rows, pearson,
+    rank_as_it_stands,
 };
 use veridiff_table::{Table, TableError};
 
@@ -54,8 +55,8 @@ pub struct JudgeEvaluation {
     pub if_unjudged_pass: JudgeFigures,
     /// The same rows by the cut of the score that was best on the training folds; null for what has no score.
     pub tuned: Option<JudgeFigures>,
-    /// How well its score orders rows: ROC-AUC over all, within generators and on new generators; null for what has no score.
-    pub ranking: Option<PredictorEvaluation>,
+    /// How well its score orders rows as it stands, higher taken as hallucinated; null for what has no score.
+    pub ranking: Option<Ranking>,
     /// Verdicts beside reactions; null without reactions.
     pub reactions: Option<ReactionFigures>,
     /// How many rows have each status.
@@ -256,9 +257,9 @@ fn evaluation_of(
     let flagged = judge.flagged();
     let labelled = || labels.iter().zip(&flagged).filter_map(|(label, flagged)| Some(((*label)?, *flagged)));
     let figures = Counts::of(labelled()).figures();
-    let ranking = judge.score.as_ref().and_then(|(column, _)| ranking_of(table, column, settings));
-    let tuned = ranking.as_ref().map(|ranking| {
-        let of = &ranking.overall;
+    let scored = judge.score.as_ref().and_then(|(column, _)| scored_rows(table, column));
+    let ranking = scored.as_ref().and_then(|rows| rank_as_it_stands(rows, 0, settings.bootstrap).ok());
+    let tuned = scored.as_ref().and_then(|rows| cut_on_folds(rows, settings)).map(|of| {
         let n_flagged_wrong = of.n_flagged - of.n_true_positive;
         let counts = Counts {
             true_positive: of.n_true_positive,
@@ -323,12 +324,16 @@ fn statuses_of(table: &Table, judge: &Columns) -> Result<BTreeMap<String, usize>
     Ok(statuses)
 }
 
-/// How well a score orders the labelled rows that have it; none where too few do.
-fn ranking_of(table: &Table, column: &str, settings: EvalSettings) -> Option<PredictorEvaluation> {
-    let rows = labelled_rows(table, &CATALOGUE, &[column.to_owned()], &[], Gaps::LeftOut).ok()?;
-    let mut evaluation = evaluate(&rows, settings).ok()?;
-    let place = evaluation.predictors.iter().position(|predictor| predictor.name == column)?;
-    Some(evaluation.predictors.swap_remove(place))
+/// The labelled rows that have a score, which is their only feature; none where there are none.
+fn scored_rows(table: &Table, column: &str) -> Option<LabelledRows> {
+    labelled_rows(table, &CATALOGUE, &[column.to_owned()], &[], Gaps::LeftOut).ok()
+}
+
+/// The figures of a score by the cut that was best on the training folds, turned as it pointed there; none where too few rows have it.
+fn cut_on_folds(rows: &LabelledRows, settings: EvalSettings) -> Option<Figure> {
+    let mut evaluation = evaluate(rows, settings).ok()?;
+    let place = evaluation.predictors.iter().position(|predictor| predictor.name == rows.feature_names[0])?;
+    Some(evaluation.predictors.swap_remove(place).overall)
 }
 
 /// Intervals by drawing groups with replacement; none of fewer than two groups or no draws. A figure that half of the draws lack has
@@ -450,12 +455,29 @@ mod tests {
         assert!(recall.low < 0.78 && 0.78 < recall.high && recall.low > 0.5);
         // AUC of 25 and 7 against 8 and 103: by hand with ties
         let auc = (25.0 * (103.0 + 8.0) + 7.0 * 0.5 * 103.0) / (32.0 * 111.0);
-        near(direct.ranking.as_ref().unwrap().raw_auc, auc);
+        near(direct.ranking.as_ref().unwrap().auc, auc);
         // the best cut is above the score of the false alarms
         near(direct.tuned.as_ref().unwrap().positive.precision, 1.0);
         let [pair] = &evaluation.pairs[..] else { panic!("one pair") };
         assert_eq!((pair.n, pair.flip_rate), (143, Some(8.0 / 143.0)));
         assert!(tree.figures.positive.precision == Some(1.0) && pair.spearman.unwrap() > 0.9);
+    }
+
+    /// A judge that passes what is false is worse than none, and its AUC says so: it is not turned round.
+    #[test]
+    fn a_score_that_is_upside_down_is_below_a_half() {
+        let row_of = |i: usize| {
+            let label = i % 2;
+            let score = 4 * (1 - label);
+            row(
+                json!({ "id": i.to_string(), "label": label, "group": format!("g{}", i / 4), "generator": "ab"[i / 2 % 2..][..1],
+                        "judge_direct@j": score, "judge_direct_p@j": u8::from(score > 0) }),
+            )
+        };
+        let table = Table::from_rows(&(0..80).map(row_of).collect::<Vec<_>>(), &BTreeMap::new()).unwrap();
+        let ranking = evaluate_judges(&table, settings()).unwrap().judges[0].ranking.clone().unwrap();
+        let (auc, interval, within) = (ranking.auc.unwrap(), ranking.interval.unwrap(), ranking.within_generators);
+        assert_eq!((auc, interval.high, within.auc), (0.0, 0.0, Some(0.0)));
     }
 
     #[test]

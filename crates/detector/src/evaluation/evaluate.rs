@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     Analyses, Binning, Bootstrap, CalibrationBin, Detector, DetectorError, Direction, Figure, GeneratorFigure,
-    Homogeneity, LabelledRows, Learner, MeanFigure, RocPoint, calibration_bins,
+    Homogeneity, Interval, LabelledRows, Learner, MeanFigure, RocPoint, calibration_bins,
     evaluation::mistakes::Mistakes,
     evaluation::predictions::{Predictions, Predictor, by_generator, new_generator_splits, out_of_fold, pool},
     grouped_folds, homogeneity, roc_auc, roc_curve,
@@ -201,6 +201,33 @@ pub fn apply_detector(
         ));
     }
     Ok(evaluation)
+}
+
+/// How well a score orders rows that says itself which way it points, such as a judge's from 0 to 4.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranking {
+    /// ROC-AUC over all rows, higher taken as hallucinated; null where the rows have one class only.
+    pub auc: Option<f64>,
+    /// Its 95% interval by the bootstrap over groups.
+    pub interval: Option<Interval>,
+    /// Mean of the AUCs within generators.
+    pub within_generators: MeanFigure,
+}
+
+/// How well a feature orders the rows as it stands. Nothing is trained, not even which way it points, so there are no folds, and a
+/// score that is upside down has an AUC below a half.
+///
+/// # Errors
+/// [`DetectorError::OneClass`].
+///
+/// # Panics
+/// If the rows have no such column.
+pub fn rank_as_it_stands(rows: &LabelledRows, column: usize, bootstrap: Bootstrap) -> Result<Ranking, DetectorError> {
+    require_both_classes(&rows.labels)?;
+    let predictions = Predictions::of_detector(rows.features.column(column).to_vec(), f64::INFINITY);
+    let overall = predictions.figure(rows, bootstrap);
+    let within_generators = by_generator(rows, &predictions, bootstrap).0;
+    Ok(Ranking { auc: overall.auc, interval: overall.interval, within_generators })
 }
 
 /// The folds of rows that can be evaluated.
