@@ -117,32 +117,38 @@ fn a_study_killed_at_any_reply_asks_for_none_twice() {
         probe_answer(asked).unwrap_or_else(|| score_of(asked))
     });
     let desk = Desk::new(&samples(N));
-    let args = format!("judge --input in.jsonl --backend m={} --strategy direct,tree --concurrency 1", server.spec());
-    desk.ends(&format!("{args} --output whole.parquet"), 0);
+    let args = format!("judge --input in.jsonl --backend m={} --strategy direct,tree", server.spec());
+    let one_by_one = format!("{args} --concurrency 1");
+    desk.ends(&format!("{one_by_one} --output whole.parquet"), 0);
     // what is asked of given texts is no conversation, and not counted
     let asked_in_one_run = server.asked().iter().filter(|asked| asked.path.ends_with("/chat/completions")).count();
     // the probe's pair of the same request is no repetition
     let is_pair = |body: &String| body.contains("how many legs");
     assert!(answered.lock().unwrap().iter().all(|(body, n)| *n == 1 || is_pair(body)));
-    answered.lock().unwrap().clear();
 
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(25);
-    let mut n_killed = 0;
-    for _ in 0..50 {
-        left.store(rng.random_range(0..3), Ordering::SeqCst);
-        let mut command = desk.command(&format!("{args} --output killed.parquet --resume"));
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        *victim.lock().unwrap() = Some(child.id());
-        n_killed += usize::from(!child.wait().unwrap().success());
-    }
-    assert_eq!(n_killed, 50);
-    left.store(usize::MAX, Ordering::SeqCst);
-    desk.ends(&format!("{args} --output killed.parquet --resume"), 0);
-    assert_eq!(desk.read("killed.parquet"), desk.read("whole.parquet"));
-    let answered = answered.lock().unwrap();
-    let twice: Vec<_> = answered.iter().filter(|(body, n)| **n > 1 && !is_pair(body)).collect();
-    assert!(twice.is_empty(), "{twice:?}");
-    assert_eq!(answered.values().sum::<usize>(), asked_in_one_run);
+    let mut killed = |args: &str, output: &str, n: usize| {
+        answered.lock().unwrap().clear();
+        let mut n_killed = 0;
+        for _ in 0..n {
+            left.store(rng.random_range(0..3), Ordering::SeqCst);
+            let mut command = desk.command(&format!("{args} --output {output} --resume"));
+            let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+            *victim.lock().unwrap() = Some(child.id());
+            n_killed += usize::from(!child.wait().unwrap().success());
+        }
+        assert_eq!(n_killed, n);
+        left.store(usize::MAX, Ordering::SeqCst);
+        desk.ends(&format!("{args} --output {output} --resume"), 0);
+        assert_eq!(desk.read(output), desk.read("whole.parquet"), "{args}");
+        let answered = answered.lock().unwrap();
+        let again = answered.iter().filter(|(body, _)| !is_pair(body)).map(|(_, n)| n - 1).sum::<usize>();
+        (again, answered.values().sum::<usize>())
+    };
+    assert_eq!(killed(&one_by_one, "killed.parquet", 50), (0, asked_in_one_run), "nothing is asked for twice");
+    // of eight at once, those on their way when it is killed have been answered to nobody
+    let (again, asked) = killed(&args, "killed-8.parquet", 10);
+    assert!(again <= 10 * 7 && asked == asked_in_one_run + again, "{again} of {asked} again");
 }
 
 /// A finished study needs no server, whatever became of its rows.
@@ -360,7 +366,17 @@ fn tiny() -> String {
 /// A model on this machine: every answer parses, and the table does not depend on threads, shards or interruptions.
 #[test]
 fn a_model_here_judges_the_same_however_it_is_run() {
-    let desk = Desk::new(&samples(4));
+    // two texts about each of two changes, whose diff is read once
+    let about_two: String = samples(2)
+        .lines()
+        .flat_map(|line| {
+            let mut other: Value = serde_json::from_str(line).unwrap();
+            other["id"] = format!("{}-again", other["id"].as_str().unwrap()).into();
+            other["text"] = "Something is changed.".into();
+            [format!("{line}\n"), format!("{other}\n")]
+        })
+        .collect();
+    let desk = Desk::new(&about_two);
     let args =
         format!("judge --input in.jsonl --backend {} --strategy direct,few_shot --reading text --offline", tiny());
     desk.ends(&format!("{args} --output a.parquet"), 0);
@@ -370,6 +386,7 @@ fn a_model_here_judges_the_same_however_it_is_run() {
         desk.ends(&format!("{args} --output s{}.parquet --shard {shard}", &shard[..1]), 0);
     }
     desk.ends("merge s1.parquet s2.parquet --output s.parquet", 0);
+    assert_eq!(desk.read("s.parquet"), desk.read("a.parquet"));
     desk.ends(&format!("{args} --output a.jsonl"), 0);
     // the replies of half of the rows, and a torn one, are what a kill leaves
     let replies = String::from_utf8(desk.read("a.jsonl.replies.jsonl")).unwrap();
@@ -483,7 +500,8 @@ fn check_and_explain_show_a_judge_beside_the_facts() {
     let desk = Desk::new("");
     fs::write(desk.path("a.diff"), "--- a/f.py\n+++ b/f.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n").unwrap();
     fs::write(desk.path("a.txt"), "Sets `x` to 3.\n").unwrap();
-    let reply = json!({ "explanation": "\u{1b}[2Jsee it", "kind": "contradicted", "answer": 4 }).to_string();
+    let reasons = "\u{1b}[2Jsee it: `x = 2` and `rm -rf` in place of `x` to 3";
+    let reply = json!({ "explanation": reasons, "kind": "contradicted", "answer": 4 }).to_string();
     fs::write(desk.path("s.jsonl"), json!({ "replies": [reply] }).to_string()).unwrap();
     let args = "--diff a.diff --text a.txt --judge j=scripted:s.jsonl";
     let output = desk.run(&format!("check {args} --detector none"));
@@ -491,9 +509,13 @@ fn check_and_explain_show_a_judge_beside_the_facts() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("VD006") && text.contains("judge j: 4.0 of 4, contradicted"), "{text}");
     assert!(text.contains("see it") && !text.contains("\u{1b}[2J"), "{text}");
+    assert!(text.contains("rm -rf") && text.contains("made up"), "{text}");
     let output = desk.run(&format!("check {args} --detector none --json"));
     let finding: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&finding["judge"]["score"], &finding["judge"]["kind"]), (&json!(4.0), &json!("contradicted")));
+    let quotes = [("x = 2", json!(5)), ("rm -rf", Value::Null), ("x", json!(4))];
+    let quotes = quotes.map(|(quote, line)| json!({ "quote": quote, "diff_line": line }));
+    assert_eq!(finding["judge"]["quotes"], json!(quotes), "{finding}");
     let output = desk.run("check --diff a.diff --text a.txt --detector none --json");
     assert!(!String::from_utf8(output.stdout).unwrap().contains("\"judge\""));
     let model = format!("--model {}/tests/fixtures/qwen2 --detector none", env!("CARGO_MANIFEST_DIR"));

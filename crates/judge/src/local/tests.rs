@@ -47,6 +47,22 @@ fn random_answer(local: &Local, schema: &Value, random: &mut StdRng) -> (Vec<u8>
 
 #[test]
 fn every_answer_to_a_schema_parses_ends_and_has_its_keys_in_order() {
+    // random tokens fill every string to its end, so that long answers take thousands of them
+    answers_hold(|strategy, is_brief| match (is_brief, strategy.can_be_brief()) {
+        (true, _) => 1000,
+        (false, true) => 100,
+        (false, false) => 10,
+    });
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_thousand_answers_to_each_schema_parse_end_and_have_their_keys_in_order() {
+    answers_hold(|_, _| 1000);
+}
+
+/// Draws as many answers to each schema under each tokenizer as `n_answers` says.
+fn answers_hold(n_answers: impl Fn(Strategy, bool) -> usize) {
     let set = PromptSet::builtin();
     let sample = Sample::new("a", "+x\n", "y");
     let mut random = StdRng::seed_from_u64(0);
@@ -54,20 +70,11 @@ fn every_answer_to_a_schema_parses_ends_and_has_its_keys_in_order() {
         let local = local(model);
         for (strategy, is_brief) in Strategy::ALL.map(|s| (s, false)).into_iter().chain([(Strategy::Direct, true)]) {
             let schema = set.prompt(&sample, strategy, is_brief).schema;
-            let keys: Vec<&str> =
-                schema["required"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
-            // random tokens fill every string to its end, so that long answers take thousands of them
-            let n_answers = match (is_brief, strategy.can_be_brief()) {
-                (true, _) => 1000,
-                (false, true) => 100,
-                (false, false) => 10,
-            };
-            for _ in 0..n_answers {
+            for _ in 0..n_answers(strategy, is_brief) {
                 let (bytes, n) = random_answer(&local, &schema, &mut random);
                 let answer: Value = serde_json::from_slice(&bytes)
                     .unwrap_or_else(|error| panic!("{strategy}, {error}: {}", String::from_utf8_lossy(&bytes)));
-                let got: Vec<&String> = answer.as_object().unwrap().keys().collect();
-                assert_eq!(got, keys, "{strategy}");
+                keys_are_in_order(&answer, &schema);
                 assert!(answer["answer"].as_u64().unwrap() <= 4);
                 let longest = answer.as_object().unwrap().values().filter_map(Value::as_str).map(|s| s.chars().count());
                 assert!(longest.max().unwrap_or(0) <= 400);
@@ -75,6 +82,19 @@ fn every_answer_to_a_schema_parses_ends_and_has_its_keys_in_order() {
                 assert!(n < 19 * 1600 + 1000, "{n}");
             }
         }
+    }
+}
+
+/// All keys that a schema requires, in its order, in objects within lists too.
+fn keys_are_in_order(value: &Value, schema: &Value) {
+    match value {
+        Value::Object(object) => {
+            let required = schema["required"].as_array().unwrap().iter().map(|key| key.as_str().unwrap());
+            assert_eq!(object.keys().map(String::as_str).collect::<Vec<_>>(), required.collect::<Vec<_>>());
+            object.iter().for_each(|(key, value)| keys_are_in_order(value, &schema["properties"][key]));
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys_are_in_order(item, &schema["items"])),
+        _ => {}
     }
 }
 
