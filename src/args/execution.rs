@@ -21,5 +21,12 @@ pub fn executions_in(path: &Path) -> anyhow::Result<Executions> {
             path.display()
         ));
     }
+    if executions.n_failed() > 0 {
+        note(&format!(
+            "note: {} cases of `{}` could not be run, and nothing is known of them",
+            executions.n_failed(),
+            path.display()
+        ));
+    }
     Ok(executions)
 }

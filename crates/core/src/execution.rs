@@ -17,6 +17,8 @@ pub struct Executions {
     sha256: String,
     /// Cases that ran without a sandbox: what they say of themselves may be forged, so they are not looked at.
     n_unconfined: usize,
+    /// Cases that could not be run at all: nothing is known of them.
+    n_failed: usize,
 }
 
 /// Why what `verify` wrote cannot be read.
@@ -90,6 +92,15 @@ struct Execution {
     sandbox: Confined,
     #[serde(default)]
     error: Option<String>,
+}
+
+/// A case that `verify` could not read or run: it has nothing but this.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "a line is recognised by its keys")]
+struct Failed {
+    id: String,
+    error: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -217,6 +228,10 @@ impl Executions {
         let mut read = Executions { sha256: format!("{:x}", Sha256::digest(jsonl)), ..Executions::default() };
         for (index, text) in jsonl.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
             let line = index + 1;
+            if serde_json::from_str::<Failed>(text).is_ok() {
+                read.n_failed += 1;
+                continue;
+            }
             let execution: Execution =
                 serde_json::from_str(text).map_err(|source| ExecutionError::Line { line, source })?;
             if execution.sandbox.level == "none" {
@@ -234,6 +249,11 @@ impl Executions {
     /// How many cases ran without a sandbox, and are not looked at.
     pub fn n_unconfined(&self) -> usize {
         self.n_unconfined
+    }
+
+    /// How many cases could not be run, so that nothing is known of them.
+    pub fn n_failed(&self) -> usize {
+        self.n_failed
     }
 
     /// The SHA-256 of what was read, in hex.
@@ -389,6 +409,10 @@ mod tests {
         let known = Counts { fail_to_pass: 1.0, pass_to_fail: 0.0, differing: 0.25, is_known: 1.0 };
         assert_eq!(executions.counts("a"), known);
         assert_eq!([executions.counts("b"), executions.counts("c")], [Counts::default(); 2]);
+        // of a case that could not even be read there is a line too
+        let with = line("a", "supported", |_| {}) + "\n{\"id\":\"d\",\"error\":\"no case\"}\n";
+        let executions = Executions::read(&with).unwrap();
+        assert_eq!((executions.n_failed(), executions.counts("d")), (1, Counts::default()));
     }
 
     #[test]

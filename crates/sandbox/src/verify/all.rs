@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -174,7 +174,11 @@ fn one(
     let case = match Case::parse(line, number, folder) {
         Ok(case) => case,
         Err(error) => {
-            let line = json!({ "id": format!("line {number}"), "error": error.to_string() }).to_string();
+            // its own name, where it has one that can be read
+            let id =
+                serde_json::from_str::<Value>(line).ok().and_then(|case| Some(case.get("id")?.as_str()?.to_owned()));
+            let id = id.unwrap_or_else(|| format!("line {number}"));
+            let line = json!({ "id": id, "error": error.to_string() }).to_string();
             return Finished { key: format!("{:x}", Sha256::digest(&line)), line, is_known: false };
         }
     };
