@@ -75,10 +75,16 @@ fn memory(text: &str) -> Result<u64, String> {
     })
 }
 
+/// More threads than any machine has cores: starting them would take longer than the work.
+const MOST_THREADS: usize = 1024;
+
 /// A number of threads.
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least one is needed".to_owned()),
+        Ok(n) if n > MOST_THREADS => {
+            Err(format!("at most {MOST_THREADS} can be had; more than there are cores gain nothing"))
+        }
         Ok(n) => Ok(n),
         Err(_) => Err("give a number, such as 4".to_owned()),
     }

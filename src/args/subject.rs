@@ -324,7 +324,7 @@ impl SubjectArgs {
                 unreadable
                     .into_iter()
                     .next()
-                    .unwrap_or_else(|| "one JSON object a line: {\"diff\": …, \"text\": …}".into()),
+                    .unwrap_or_else(|| "one JSON object a line: {\"id\": …, \"diff\": …, \"text\": …}".into()),
             ));
         }
         Ok(Subject { unreadable, ..Subject::of(samples, self.repository.tree(None)?) })

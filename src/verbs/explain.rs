@@ -152,6 +152,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     drop(models);
     // the first is explained; the others give the features that a detector needs of them
     let first = waiting("loading", || scorers.remove(0).scorer())?;
+    args.check_chosen(&first, &sample, &settings)?;
     let left_out = args.leave_out_costly(&first, &sample, &detector, &mut settings)?;
     let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
     let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
@@ -271,7 +272,8 @@ impl Args {
         let shows_attribution =
             self.full || self.json || self.html.is_some() || self.token.is_some() || self.phrase.is_some();
         // a detector and a table of the user's may be about it
-        if shows_attribution || self.detector.is_some() || self.table.is_some() {
+        let may_need_it = self.detector.as_deref().is_some_and(|name| name != NO_DETECTOR) || self.table.is_some();
+        if shows_attribution || may_need_it {
             return Ok(FeatureSet::default());
         }
         Ok(FeatureSet::parse(&["uncertainty"])?)
@@ -341,23 +343,39 @@ impl Args {
         Ok((sample, tree))
     }
 
+    /// Refuses a `--token` or `--phrase` that the text does not have, before anything is computed.
+    fn check_chosen(&self, scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<()> {
+        if let Some(TokenRange { last, .. }) = self.token {
+            let (_, n) = Focused::n_tokens(scorer, sample, settings)?;
+            return if last > n { Err(no_token(last, n)) } else { Ok(()) };
+        }
+        match &self.phrase {
+            Some(phrase) if phrase.is_empty() || !sample.text.contains(phrase) => Err(no_phrase(phrase)),
+            _ => Ok(()),
+        }
+    }
+
     /// The tokens that `--token` or `--phrase` choose.
     fn chosen(&self, explanation: &Explanation) -> anyhow::Result<Option<Range<usize>>> {
         let n = explanation.n_response_tokens;
         if let Some(TokenRange { first, last }) = self.token {
-            if last > n {
-                let problem = format!("--token {last}: the text has {n} tokens");
-                return Err(UsageError::error(problem, "leave --token out to see them with their numbers"));
-            }
-            return Ok(Some(first - 1..last));
+            return if last > n { Err(no_token(last, n)) } else { Ok(Some(first - 1..last)) };
         }
         let Some(phrase) = &self.phrase else { return Ok(None) };
-        let found = explanation.tokens_of(phrase).ok_or_else(|| {
-            let problem = format!("--phrase `{phrase}` does not occur in the text");
-            UsageError::error(problem, "it is compared letter by letter; --token takes numbers")
-        })?;
-        Ok(Some(found))
+        Ok(Some(explanation.tokens_of(phrase).ok_or_else(|| no_phrase(phrase))?))
     }
+}
+
+/// A text of `n` tokens has none of this number.
+fn no_token(number: usize, n: usize) -> anyhow::Error {
+    let problem = format!("--token {number}: the text has {n} tokens");
+    UsageError::error(problem, "leave --token out to see them with their numbers")
+}
+
+/// The text does not have these words.
+fn no_phrase(phrase: &str) -> anyhow::Error {
+    let problem = format!("--phrase `{phrase}` does not occur in the text");
+    UsageError::error(problem, "it is compared letter by letter; --token takes numbers")
 }
 
 /// The first ids of texts, in words.

@@ -345,7 +345,7 @@ fn rope_type(config: &Config) -> &'static str {
 fn format_name(files: &ModelFiles) -> &'static str {
     match files.layout {
         Layout::Folder { .. } => "safetensors",
-        Layout::Gguf { .. } => "GGUF (dequantised when loaded)",
+        Layout::Gguf { .. } => "GGUF (dequantised as it is used)",
     }
 }
 

@@ -234,6 +234,12 @@ impl Args {
             return Ok(());
         }
         tell_failures(summary);
+        if summary.n_left_out > 0 {
+            note(&format!(
+                "note: {} rows of the earlier run are not among these samples, and not in the table any more; the journal keeps them",
+                summary.n_left_out
+            ));
+        }
         if self.json {
             let of_models = [("cut".into(), summary.n_cut.into()), ("tokens".into(), summary.n_tokens.into())];
             return print_summary(summary, n_unreadable, self.output.as_deref(), Row::from_iter(of_models));

@@ -165,6 +165,7 @@ fn names_that_do_not_exist_list_those_that_do() {
         ("--shard 0/3", "`0/3` is not I/N with 1 <= I <= N"),
         ("--shard 4/3", "`4/3` is not I/N"),
         ("--threads 0", "at least one"),
+        ("--threads 100000", "at most 1024"),
         ("--where colour=red", "columns: `id`, `task`, `generator`, `language`"),
         ("--where language=cobol", "values of `language`: `c`, `cpp`"),
         ("--where language", "write `key=value`"),

@@ -41,7 +41,9 @@ fn tokens_and_phrases_can_be_chosen() {
     assert!(page.ends(0, &[]).stdout.contains("Token 1, `"), "{}", page.stdout);
     assert!(page.stdout.contains('⟦') && page.stdout.contains("what the chosen tokens rest on"), "{}", page.stdout);
 
-    explain(&desk, &["--phrase", "upper"]).refused(&["--phrase `upper` does not occur", "hint: "]);
+    for missing in ["upper", ""] {
+        explain(&desk, &["--phrase", missing]).refused(&["does not occur in the text", "hint: "]);
+    }
     explain(&desk, &["--token", "999"]).refused(&["the text has ", "hint: "]);
     explain(&desk, &["--token", "0"]).refused_by_usage(&["from 1 on"]);
     explain(&desk, &["--token", "5-2"]).refused_by_usage(&["first and last"]);

@@ -222,6 +222,8 @@ fn eval_draws_folds_again_leaves_families_out_and_changes_sides() {
     assert_eq!(data["repeats"]["sets"].as_array().unwrap().len(), 6);
     // every diff has rows of all five values, so that there is nothing to train on for another one
     assert_eq!(data["transfer"]["figures"].as_array().unwrap().len(), 5);
+    let none = place.ok("eval --input table.csv --bootstrap 0 --transfer label");
+    assert!(none.contains("no value of `label` has rows of both classes to train on"), "{none}");
     let plain: Value = serde_json::from_str(&place.ok("eval --input table.csv --bootstrap 0 --json")).unwrap();
     assert!(["repeats", "transfer"].iter().all(|key| plain.get(key).is_none()));
 }

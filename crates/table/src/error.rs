@@ -182,7 +182,7 @@ impl TableError {
             NotFinite { .. } => "leave the cell empty (null) where there is no value",
             Cell { .. } => "mend the cell, or remove the `.meta.json` file beside the table to have the types guessed",
             MissingColumn { .. } => "names are case-sensitive; a feature's column is `<feature>@<scorer>`",
-            NotANumber { .. } => "choose a numeric column",
+            NotANumber { .. } => "mend that cell, leave it empty where there is no value, or choose a numeric column",
             Provenance { .. } => "put together only shards of one run; score the others again with the same settings",
             Columns { .. } => "put together only tables of one kind",
             Disagree { .. } => "put beside each other only tables of one file of samples; score the other one again",

@@ -190,9 +190,14 @@ impl Table {
         {
             return Ok(cell::elements(self.batch.column(self.index(list)?), place));
         }
-        let cells = self.cells(self.index(name)?);
-        cells
-            .enumerate()
+        let cells = || Ok(self.cells(self.index(name)?).enumerate());
+        // one word makes all of a column texts: it is that one which is told, not a number above it
+        let is_word = |cell: &Cell| matches!(cell, Cell::Text(text) if text.trim().parse::<f64>().is_err());
+        if let Some((row, cell)) = cells()?.find(|(_, cell)| is_word(cell)) {
+            let value = cell.text().unwrap_or_default();
+            return Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value });
+        }
+        cells()?
             .map(|(row, cell)| match cell {
                 Cell::Null => Ok(None),
                 Cell::Int(int) => Ok(Some(int as f64)),

@@ -144,6 +144,10 @@ fn asking_for_the_wrong_column_says_what_there_is() {
     assert!(error.to_string().contains("`entropy@m`"), "{error}");
     let error = table.numbers("id").unwrap_err();
     assert!(matches!(&error, TableError::NotANumber { column, row: 1, value } if column == "id" && value == "a"));
+    // one word among numbers of a file makes all of them texts: it is the word that is told
+    let mixed =
+        self::table([json!({"id": "0.5"}), json!({"id": "1"}), json!({"id": "abc"})]).numbers("id").unwrap_err();
+    assert!(matches!(&mixed, TableError::NotANumber { row: 3, value, .. } if value == "abc"), "{mixed}");
     let hostile = format!("\u{1b}[2J{}", "x".repeat(1000));
     let message = self::table([json!({"id": hostile})]).numbers("id").unwrap_err().to_string();
     assert!(!message.contains('\u{1b}') && message.chars().count() < 200, "{message}");

@@ -1,6 +1,6 @@
 //! Trained on the rows with one value of a column, tested on those with another.
 
-use super::kind::{Analysis, Kind};
+use super::kind::{Analysis, Kind, add_notes};
 use veridiff_detector::{DetectorError, Evaluation, LabelledRows, transfer};
 
 pub(super) const KIND: Kind = Kind { key: "transfer", what: "transfer", unasked: |_, _| None };
@@ -19,8 +19,17 @@ impl Analysis for Transfers {
     }
 
     fn add_to(&self, evaluation: &mut Evaluation, rows: &LabelledRows) -> Result<(), DetectorError> {
-        let figures = transfer(rows, &self.column, evaluation.settings)?;
-        evaluation.analyses.put(KIND.key, figures);
+        let transfer = transfer(rows, &self.column, evaluation.settings)?;
+        if transfer.figures.is_empty() {
+            let column = &self.column;
+            add_notes(
+                evaluation,
+                vec![format!(
+                    "no value of `{column}` has rows of both classes to train on, so nothing is said of transfer"
+                )],
+            );
+        }
+        evaluation.analyses.put(KIND.key, transfer);
         Ok(())
     }
 }

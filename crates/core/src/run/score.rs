@@ -85,6 +85,8 @@ pub struct Summary {
     pub n_rows: usize,
     /// Rows of which nothing was missing when the run began.
     pub n_resumed: usize,
+    /// Rows that an earlier run has left in the journal and this run's samples have not: they are not in the output.
+    pub n_left_out: usize,
     /// Rows of which something was computed now.
     pub n_new: usize,
     /// Rows that some source could not compute.
@@ -180,6 +182,9 @@ impl ScoreRun {
     ) -> Result<Parts> {
         let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
         let sources = std::mem::take(&mut self.sources);
+        let here: HashSet<&str> = samples.iter().map(|sample| &*sample.id).collect();
+        let earlier: HashSet<&str> = journal.iter().filter_map(|line| line.get("id")?.as_str()).collect();
+        summary.n_left_out = earlier.difference(&here).count();
         let mut parts = Parts::new(&samples, &sources, journal);
         let (all, finished) = parts.costs(&samples, &sources, &self.settings);
         progress.begin(all, finished);
@@ -546,5 +551,10 @@ mod tests {
         let (overwritten, counts) = run(["a", "bb", "dddd"], ["heavy", "light"]);
         overwritten.write(&output, Begin::Overwrite, &mut ()).unwrap();
         assert_eq!(computed(counts), [3, 3]);
+        // rows that go on without some of the earlier ones say so
+        let (mut fewer, _) = run(["a", "bb", "dddd"], ["heavy", "light"]);
+        fewer.samples.pop();
+        let summary = fewer.write(&output, Begin::Resume, &mut ()).unwrap();
+        assert_eq!((summary.n_rows, summary.n_resumed, summary.n_left_out), (2, 2, 1));
     }
 }

@@ -20,7 +20,7 @@ use crate::diff::{
 #[allow(missing_docs, reason = "fields are described above, once")]
 pub enum PlatformError {
     /// It is no JSON.
-    #[error("the export is no JSON: {source}")]
+    #[error("the export is no JSON")]
     Json { source: serde_json::Error },
     /// It is JSON of another kind.
     #[error("the export holds {found}, where {expected} was expected")]
