@@ -379,7 +379,7 @@ fn bad_input_is_named_with_a_way_out() {
     let two = format!("fit --input table.csv --where id=r{no},r{yes}");
     place.fails(&two, "2 usable rows cannot fit 3 features", "--features");
     place.fails("fit --input table.csv --output no/such/folder/d.json", "cannot write `no/such/folder/d.json`", "");
-    place.fails("eval --input table.csv --detector table.csv", "not a detector file", "fit the detector again");
+    place.fails("eval --input table.csv --detector table.csv", "not a detector file", "a file that `fit` wrote");
     assert!(!place.path("detector.json").exists(), "nothing is written when fitting fails");
 
     place.ok("fit --input table.csv --output d.json --bootstrap 0");
