@@ -167,7 +167,9 @@ pub fn folder() -> tempfile::TempDir {
 
 /// A folder that is not below `/tmp`, whose name within is another folder's, and that every user may go through.
 pub fn folder_elsewhere() -> tempfile::TempDir {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let target = env!("CARGO_TARGET_TMPDIR");
+    // of a clone that lies in `/tmp` itself
+    let folder = tempfile::tempdir_in(if Path::new(target).starts_with("/tmp") { "/var/tmp" } else { target }).unwrap();
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     folder
 }
