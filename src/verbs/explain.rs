@@ -347,7 +347,11 @@ impl Args {
     fn check_chosen(&self, scorer: &Scorer, sample: &Sample, settings: &Settings) -> anyhow::Result<()> {
         if let Some(TokenRange { last, .. }) = self.token {
             let (_, n) = Focused::n_tokens(scorer, sample, settings)?;
-            return if last > n { Err(no_token(last, n)) } else { Ok(()) };
+            if last > n {
+                let problem = format!("--token {last}: the text has {n} tokens");
+                return Err(UsageError::error(problem, "leave --token out to see them with their numbers"));
+            }
+            return Ok(());
         }
         match &self.phrase {
             Some(phrase) if phrase.is_empty() || !sample.text.contains(phrase) => Err(no_phrase(phrase)),
@@ -355,21 +359,14 @@ impl Args {
         }
     }
 
-    /// The tokens that `--token` or `--phrase` choose.
+    /// The tokens that `--token` or `--phrase` choose, which [`Args::check_chosen`] has let through.
     fn chosen(&self, explanation: &Explanation) -> anyhow::Result<Option<Range<usize>>> {
-        let n = explanation.n_response_tokens;
         if let Some(TokenRange { first, last }) = self.token {
-            return if last > n { Err(no_token(last, n)) } else { Ok(Some(first - 1..last)) };
+            return Ok(Some(first - 1..last));
         }
         let Some(phrase) = &self.phrase else { return Ok(None) };
         Ok(Some(explanation.tokens_of(phrase).ok_or_else(|| no_phrase(phrase))?))
     }
-}
-
-/// A text of `n` tokens has none of this number.
-fn no_token(number: usize, n: usize) -> anyhow::Error {
-    let problem = format!("--token {number}: the text has {n} tokens");
-    UsageError::error(problem, "leave --token out to see them with their numbers")
 }
 
 /// The text does not have these words.

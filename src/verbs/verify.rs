@@ -18,6 +18,7 @@ use veridiff_sandbox::{
     },
 };
 use veridiff_table::Journal;
+use veridiff_text::printable::printable;
 
 use super::Exit;
 use crate::terminal::{UsageError, note, print};
@@ -205,7 +206,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         _ => Ok(()),
     };
     let mut finished = |one: Finished| {
-        let shown = count(&mut counts, &one);
+        // names and values are those of whoever wrote the cases
+        let shown: String = count(&mut counts, &one).lines().map(|line| printable(line) + "\n").collect();
         if args.output.is_some() {
             writeln!(output, "{}", one.line)
         } else if args.json {

@@ -126,16 +126,19 @@ fn exit_statuses_say_what_was_found() {
     desk.write("unsupported.jsonl", case("a", RIGHT, WRONG));
     desk.write("abstain.jsonl", case("a", WRONG, WRONG));
     desk.write("spoilt.jsonl", format!("{}{{\"id\": 1}}\n", case("a", WRONG, RIGHT)));
+    desk.write("hostile.jsonl", case("\u{1b}[2Ja", WRONG, RIGHT) + "{\"id\": \"\\u001b[2Jb\"}\n");
     for (file, more, code, says) in [
         ("supported", "", 0, "a: supported: 1 failing test passes with the fix"),
         ("unsupported", "", 1, "a: unsupported: the program passes all tests, and 1 fail with the fix"),
         ("abstain", "", 0, "a: abstain: the fix is the program itself"),
         ("abstain", "--fail-on abstain", 1, "abstain"),
         ("spoilt", "", 3, "line 2: could not be run: line 2: no case"),
+        ("hostile", "", 3, "\\u{1b}[2Ja: supported"),
+        ("hostile", "", 3, "\\u{1b}[2Jb: could not be run: line 2: no case"),
     ] {
         let run = desk.run_line(&format!("verify --input {file}.jsonl --repeats 1 {more}"));
         assert_eq!(run.code, code, "{file}: {}{}", run.stdout, run.stderr);
-        assert!(run.stdout.contains(says), "{file}: {}", run.stdout);
+        assert!(run.stdout.contains(says) && !run.stdout.contains('\u{1b}'), "{file}: {}", run.stdout);
     }
     // tests that do not load, and tests that test nothing, are no evidence against a right program nor for it
     let tested_by = |text: &str| {

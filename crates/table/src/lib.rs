@@ -190,25 +190,23 @@ impl Table {
         {
             return Ok(cell::elements(self.batch.column(self.index(list)?), place));
         }
-        let cells = || Ok(self.cells(self.index(name)?).enumerate());
+        let index = self.index(name)?;
+        let error = |row: usize, value: String| TableError::NotANumber { column: name.to_owned(), row: row + 1, value };
         // one word makes all of a column texts: it is that one which is told, not a number above it
         let is_word = |cell: &Cell| matches!(cell, Cell::Text(text) if text.trim().parse::<f64>().is_err());
-        if let Some((row, cell)) = cells()?.find(|(_, cell)| is_word(cell)) {
-            let value = cell.text().unwrap_or_default();
-            return Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value });
-        }
-        cells()?
+        let no_number = |row: usize, cell: &Cell| {
+            let word = self.cells(index).enumerate().find(|(_, cell)| is_word(cell));
+            let (row, value) = word.map_or_else(|| (row, cell.text()), |(row, word)| (row, word.text()));
+            error(row, value.unwrap_or_default())
+        };
+        self.cells(index)
+            .enumerate()
             .map(|(row, cell)| match cell {
                 Cell::Null => Ok(None),
                 Cell::Int(int) => Ok(Some(int as f64)),
                 Cell::Float(float) => Ok(Some(float)),
-                Cell::Text(text) | Cell::Json(text) => {
-                    Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value: text.into() })
-                }
-                Cell::List(numbers) => {
-                    let value = format!("a list of {} numbers", numbers.len());
-                    Err(TableError::NotANumber { column: name.to_owned(), row: row + 1, value })
-                }
+                Cell::Text(_) | Cell::Json(_) => Err(no_number(row, &cell)),
+                Cell::List(numbers) => Err(error(row, format!("a list of {} numbers", numbers.len()))),
             })
             .collect()
     }

@@ -12,7 +12,7 @@ use super::{
     source::ColumnSource,
 };
 use crate::{Error, Result, settings::Settings};
-use veridiff_table::{Groups, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder};
+use veridiff_table::{Groups, ID_COLUMN, Journal, ROW_COLUMN, Row, SHARD_KEY, Table, TableBuilder};
 use veridiff_text::sample::Sample;
 
 /// Whom a run tells how far it is. `()` hears nothing.
@@ -183,7 +183,7 @@ impl ScoreRun {
         let samples: Vec<&Sample> = self.samples.iter().map(|(_, sample)| sample).collect();
         let sources = std::mem::take(&mut self.sources);
         let here: HashSet<&str> = samples.iter().map(|sample| &*sample.id).collect();
-        let earlier: HashSet<&str> = journal.iter().filter_map(|line| line.get("id")?.as_str()).collect();
+        let earlier: HashSet<&str> = journal.iter().filter_map(|line| line.get(ID_COLUMN)?.as_str()).collect();
         summary.n_left_out = earlier.difference(&here).count();
         let mut parts = Parts::new(&samples, &sources, journal);
         let (all, finished) = parts.costs(&samples, &sources, &self.settings);

@@ -56,7 +56,7 @@ fn every_answer_to_a_schema_parses_ends_and_has_its_keys_in_order() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes half a minute"]
 fn a_thousand_answers_to_each_schema_parse_end_and_have_their_keys_in_order() {
     answers_hold(|_, _| 1000);
 }
