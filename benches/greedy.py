@@ -2,7 +2,8 @@
 written out as f32, and to veridiff's decoder.
 
 llama.cpp rounds the vectors that it multiplies with quantised weights, f32 ones it does not. Where its text on the f32 file is ours and that
-on the file itself is not, the rounding has decided; the margins between the first two tokens say how little it took.
+on the file itself is not, the rounding has decided; the margins between the first two tokens say how little it took. What a bound on equal
+texts can ask of anyone is what llama.cpp keeps towards itself: it is run on the file once more with other arithmetic in its attention alone.
 
     pip install xllamacpp gguf
     cargo build --release --features serve && python benches/greedy.py MODEL.gguf
@@ -77,11 +78,12 @@ def main():
         write_f32(args.gguf, f32)
         processes, theirs = [], {}
         try:
-            for i, (name, model) in enumerate([("the file", args.gguf), ("f32", f32)]):
-                server = LlamaServer(model, args.port + i)
+            servers = [("the file", args.gguf, []), ("f32", f32, []), ("the file by plain attention", args.gguf, ["--plain-attention"])]
+            for i, (name, model, options) in enumerate(servers):
+                server = LlamaServer(model, args.port + i, *options)
                 processes.append(server.process)
                 theirs[name] = server.address
-            address = f"127.0.0.1:{args.port + 2}"
+            address = f"127.0.0.1:{args.port + len(servers)}"
             run = [args.veridiff, "serve", "--listen", address, "--detector", "none", "--model", args.gguf]
             processes.append(subprocess.Popen(run, stderr=subprocess.PIPE, text=True))
             while "listening" not in processes[-1].stderr.readline():
@@ -94,7 +96,7 @@ def main():
 
 def compare(theirs, address):
     figures = {name: {"first": 0, "texts": 0, "tokens": 0, "likeliest": 0, "away": 0.0, "most": 0.0} for name in theirs}
-    margins = []
+    margins, n_own = [], {"first": 0, "texts": 0}
     for i, name in enumerate(NAMES):
         question = f"Write a commit message:\n@@ -1 +1 @@\n-{name} = {i}\n+{name} = config.get('{name}', {i + 1})\n"
         text = f"<|im_start|>system\nYou write commit messages.<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
@@ -112,6 +114,9 @@ def compare(theirs, address):
             of["likeliest"] += sum(is_likeliest)
             of["away"] += sum(away)
             of["most"] = max(of["most"], *away)
+        one, other = ([token for token, _, _ in written[at]] for at in ["the file", "the file by plain attention"])
+        n_own["first"] += one[0] == other[0]
+        n_own["texts"] += one == other
         pairs = zip(written["the file"], written["f32"])
         margins += next(([b[2]] for a, b in pairs if a[0] != b[0]), [])
     for server, of in figures.items():
@@ -120,6 +125,10 @@ def compare(theirs, address):
             f"{of['likeliest']} of {of['tokens']} tokens; log-probabilities {of['away'] / of['tokens']:.4f} nats away in the mean, "
             f"{of['most']:.4f} at most"
         )
+    print(
+        f"llama.cpp on the file and the same by plain attention: the same first token {n_own['first']} of {len(NAMES)} times, "
+        f"the same {n_own['texts']} texts"
+    )
     told = ", ".join(f"{margin:.3f}" for margin in sorted(margins))
     print(f"{len(margins)} texts differ between its two files; margins in f32 where they begin to, in nats: {told}")
 

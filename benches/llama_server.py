@@ -35,6 +35,7 @@ def main():
     ap.add_argument("--parallel", type=int, default=1, help="answers that are written at once")
     ap.add_argument("--context", type=int, default=4096, help="tokens of all of them together")
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--plain-attention", action="store_true", help="without flash attention, keys and values in f32 where they are in f16")
     args = ap.parse_args()
 
     import xllamacpp
@@ -43,6 +44,9 @@ def main():
     params.model.path, params.port = args.model, args.port
     params.n_ctx, params.n_parallel = args.context, args.parallel
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = args.threads
+    if args.plain_attention:
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     signal.pause()

@@ -273,13 +273,14 @@ fn levels_are_those_of_the_reference() {
     }
 }
 
-/// Greedy answers to ten questions beside those of llama.cpp's server on the same GGUF file, which multiplies quantised numbers:
-/// the first tokens are the same, and its tokens have our probabilities within 0.15 nats in the mean.
+/// Greedy texts on ten questions beside those of llama.cpp's server on the same GGUF file: its tokens have the probabilities of our scorer
+/// within 0.15 nats in the mean, and so have the tokens that are written here by rounded numbers. Whether the texts are the same is told
+/// and not asked: llama.cpp's are not those of llama.cpp with other arithmetic in its attention (`benches/greedy.py`).
 #[cfg(feature = "endpoint")]
 #[test]
 #[ignore = "needs VERIDIFF_LLAMA_SERVER=openai:http://127.0.0.1:PORT/v1#NAME, and its model as VERIDIFF_LLAMA_MODEL"]
-fn greedy_answers_are_those_of_llama_cpp() {
-    use std::{sync::Arc, time::Instant};
+fn greedy_texts_have_the_scorers_probabilities() {
+    use std::sync::Arc;
 
     use crate::{backend::spec::Spec, store::Store};
 
@@ -288,49 +289,58 @@ fn greedy_answers_are_those_of_llama_cpp() {
     let server = server.open(&Arc::new(Store::in_memory()), None, &ModelOptions::default()).unwrap();
     let local = Local::open(&named("VERIDIFF_LLAMA_MODEL"), &ModelOptions::default()).unwrap();
     let names = ["width", "height", "timeout", "retries", "path", "user", "cache", "limit", "port", "name"];
-    let (mut n_same_first, mut n_same, mut n_tokens, mut away) = (0, 0, 0, 0.0);
-    let mut seconds = [0.0; 2];
+    let (mut n_same_first, mut n_same_texts, mut n_same) = (0, 0, 0);
+    // log-probabilities: what was told and how far ours is from it, of the server's tokens and of those that are written here
+    let mut away: [Vec<f64>; 2] = Default::default();
     for (i, name) in names.iter().enumerate() {
         let question =
             format!("Write a commit message:\n@@ -1 +1 @@\n-{name} = {i}\n+{name} = config.get('{name}', {})\n", i + 1);
         let messages =
             vec![Message::new(Role::System, "You write commit messages."), Message::new(Role::User, question)];
-        let asked = Request { messages, wanted: digits(), ..Request::of_user("", 64) };
-        let timed = |backend: &dyn Backend, seconds: &mut f64| {
-            let begun = Instant::now();
-            let reply = backend.complete(&asked).unwrap();
-            *seconds += begun.elapsed().as_secs_f64();
-            reply
+        let asked = Request { messages, ..Request::of_user("", 64) };
+        let written = local.complete(&asked).unwrap().content;
+        let theirs = server.complete(&Request { wanted: digits(), ..asked.clone() }).unwrap().tokens.unwrap();
+        let theirs: Vec<Token> = theirs.into_iter().filter(|token| token.n_bytes > 0).collect();
+        let their_text: String = theirs.iter().map(|token| token.text.as_str()).collect();
+        n_same_first += usize::from(written.starts_with(&theirs[0].text));
+        n_same_texts += usize::from(written.trim_end() == their_text.trim_end());
+        let common = written.bytes().zip(their_text.bytes()).take_while(|(a, b)| a == b).count();
+        let mut end = 0;
+        let is_common = |token: &&Token| {
+            end += token.n_bytes;
+            end <= common
         };
-        let [mut of_server, mut of_local] = [0.0; 2];
-        let theirs = timed(&server, &mut of_server);
-        let ours = timed(&local, &mut of_local);
-        seconds[0] += of_server;
-        seconds[1] += of_local;
-        let (theirs, ours) = (theirs.tokens.unwrap(), ours.tokens.unwrap());
-        n_same_first += usize::from(theirs[0].text == ours[0].text);
-        n_same += theirs.iter().zip(&ours).take_while(|(a, b)| a.text == b.text).count();
-        // its tokens behind the same conversation, by our model
+        n_same += theirs.iter().take_while(is_common).count();
         let parts = local.chat.parts(&asked.messages, |text| local.ids(text)).unwrap();
+        let exact = |past: &Past, id: u32| local.log_probs_behind(past).unwrap().of_id(id);
         let mut past = local.read(&parts).unwrap();
-        for token in theirs.iter().filter(|token| token.n_bytes > 0) {
+        for token in &theirs {
             let is_it = |id: &u32| local.vocabulary.bytes(*id) == Some(token.text.as_bytes());
             let Some(id) = (0..local.vocabulary.len() as u32).find(is_it) else {
                 break;
             };
-            let log_prob = local.log_probs_behind(&past).unwrap().of_id(id);
-            away += (log_prob - token.log_prob.unwrap()).abs();
-            n_tokens += 1;
+            away[0].push((exact(&past, id) - token.log_prob.unwrap()).abs());
+            past = Arc::new(past.extended(&local.decoder, &[id]).unwrap());
+        }
+        // the scorer reads again what was written by rounded numbers
+        let mut past = local.read(&parts).unwrap();
+        let mut told = local.log_probs_behind(&past).unwrap();
+        let mut pen = local.pen(past.clone(), false).unwrap();
+        for id in local.ids(&written).unwrap() {
+            away[1].push((exact(&past, id) - told.of_id(id)).abs());
+            told = local.push(&mut pen, id).unwrap();
             past = Arc::new(past.extended(&local.decoder, &[id]).unwrap());
         }
     }
+    let mean = |away: &[f64]| away.iter().sum::<f64>() / away.len() as f64;
+    let [of_theirs, of_ours] = [0, 1].map(|i| mean(&away[i]));
     let figures = format!(
-        "first tokens the same {n_same_first} of 10, {n_same} of {n_tokens} before the first that differs; {:.3} nats away in the \
-         mean; {:.1} s by the server, {:.1} s here",
-        away / n_tokens as f64,
-        seconds[0],
-        seconds[1]
+        "first tokens the same {n_same_first} of 10, texts {n_same_texts}, tokens before the first that differs {n_same} of {}; \
+         {of_theirs:.4} nats between its log-probabilities and the scorer's in the mean; {of_ours:.4} between those of the {} \
+         tokens written here and the scorer's",
+        away[0].len(),
+        away[1].len(),
     );
-    assert_eq!(n_same_first, 10, "{figures}");
-    assert!(n_tokens > 100 && away / (n_tokens as f64) < 0.15, "{figures}");
+    println!("{figures}");
+    assert!(away.iter().all(|away| away.len() > 100) && of_theirs < 0.15 && of_ours < 0.15, "{figures}");
 }
