@@ -17,6 +17,7 @@ pub mod batch;
 pub mod client;
 pub mod http;
 pub mod limits;
+mod next;
 mod place;
 pub mod probe;
 pub mod retry;

@@ -355,6 +355,43 @@ fn a_server_that_tells_nothing_of_texts_says_so_at_once() {
     assert!(error.contains("at most 5"), "{error}");
 }
 
+/// A server whose numbers stand a place too late, each token with that of the next, has all that the form asks for.
+#[test]
+fn numbers_of_other_tokens_are_found_out() {
+    let late = |by_ids: bool| {
+        let scorer = scorer();
+        Server::new(move |_, asked| {
+            let Act::Answer { status: 200, body, .. } = tell(&scorer, asked, by_ids) else {
+                return Act::json(400, &json!({ "error": { "message": "not known" } }));
+            };
+            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let choice = &mut body["choices"][0];
+            if by_ids {
+                // each own token, the first that is told, with the number of the next place's
+                let places = choice["prompt_logprobs"].as_array_mut().unwrap();
+                let own =
+                    |place: &Value| place.as_object().and_then(|place| place.values().next()?["logprob"].as_f64());
+                let numbers: Vec<f64> = places.iter().skip(2).filter_map(own).chain([-9.0]).collect();
+                for (place, number) in places.iter_mut().skip(1).zip(numbers) {
+                    place.as_object_mut().unwrap().values_mut().next().unwrap()["logprob"] = json!(number);
+                }
+            } else {
+                for of in ["token_logprobs", "top_logprobs"] {
+                    let numbers = choice["logprobs"][of].as_array_mut().unwrap();
+                    numbers.remove(1);
+                    numbers.push(if of == "token_logprobs" { json!(-1.0) } else { json!({ "!": -1.0 }) });
+                }
+            }
+            Act::json(200, &body)
+        })
+    };
+    for by_ids in [false, true] {
+        let JudgeError::Server { failure, .. } = open(&late(by_ids), None).unwrap_err() else { panic!("a server") };
+        assert!(failure.message.contains("not those of its tokens"), "{failure}");
+        assert!(open(&server(by_ids), None).is_ok());
+    }
+}
+
 #[test]
 fn what_needs_a_model_here_is_refused_before_a_server_is_asked() {
     let refused = |settings: Settings| RemoteScorer::check("far", &settings).unwrap_err();

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Exchange,
-    place::{Shown, place},
+    Exchange, next,
+    place::{Placed, Shown, place},
     wire::UsageBody,
 };
 use crate::{
@@ -128,6 +128,17 @@ pub fn probe(
             (Ok(first), answer) => {
                 let same = told(2)?.0.is_ok_and(|second| second.tokens == first.tokens);
                 let json = answer.and_then(|answer| answer.json()).unwrap_or_default();
+                if let Some(away) = next::away(way, &json, [prompt, text], &mut |n, text| {
+                    let body = way.body(model, text, tops);
+                    Ok(ask(&format!("text-{}-next-{n}", way.name()), &body)?.json().unwrap_or_default())
+                })? {
+                    said.push(format!(
+                        "{}: its numbers are not those of its tokens: what it called likeliest is {away:.1} nats less likely once it stands in \
+                         the text, as where numbers are told a place too late",
+                        way.name()
+                    ));
+                    continue;
+                }
                 let own = |key: &str| json.get(key).and_then(Value::as_str).map(str::to_owned);
                 let (model, fingerprint) = (own("model"), own("system_fingerprint"));
                 return Ok(TellsTexts { way, is_repeatable: same, model, fingerprint });
@@ -149,22 +160,24 @@ fn read_exchange(answer: &Exchange) -> Result<&[u8], Failure> {
 }
 
 /// A token as a server tells it.
-struct Told<'a> {
+pub(super) struct Told<'a> {
     /// Its text; none of a first token that is not told.
-    text: Option<&'a str>,
-    log_prob: Option<f64>,
+    pub(super) text: Option<&'a str>,
+    pub(super) log_prob: Option<f64>,
+    /// The likeliest of what is told of its place.
+    pub(super) likeliest: Option<(&'a str, f64)>,
     /// The log-probabilities of all that is told of its place, its own among them.
     all: Vec<f64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Body {
+pub(super) struct Body {
     choices: Vec<Choice>,
     usage: Option<UsageBody>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+pub(super) struct Choice {
     logprobs: Option<Echoed>,
     prompt_logprobs: Option<Vec<Option<Map<String, Value>>>>,
 }
@@ -197,17 +210,25 @@ impl Echoed {
             let mut all: Vec<f64> = top.iter().flat_map(|top| top.values().copied()).collect();
             // some servers leave the text's own token out of those beside it
             all.extend(log_prob.filter(|_| top.is_some_and(|top| !top.contains_key(text))));
-            (log_prob, all)
+            let likeliest = top.and_then(|top| top.iter().max_by(|a, b| a.1.total_cmp(b.1)));
+            (log_prob, likeliest.map(|(text, p)| (text.as_str(), *p)), all)
         };
         let numbers: Vec<_> = self.tokens.iter().enumerate().map(told).collect();
         let tokens = self.tokens.iter().zip(numbers);
-        Ok(tokens.map(|(text, (log_prob, all))| Told { text: Some(text), log_prob, all }).collect())
+        let told = tokens.map(|(text, (log_prob, likeliest, all))| Told { text: Some(text), log_prob, likeliest, all });
+        Ok(told.collect())
     }
 }
 
 /// The text of the token that stands in the text at a place.
 fn decoded(place: Option<&Map<String, Value>>) -> Option<&str> {
     place?.values().next()?.get("decoded_token")?.as_str()
+}
+
+/// The likeliest token that is told of a place.
+fn likeliest(place: &Map<String, Value>) -> Option<(&str, f64)> {
+    let told = place.values().filter_map(|of| Some((of.get("decoded_token")?.as_str()?, of.get("logprob")?.as_f64()?)));
+    told.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// The tokens that are told by their ids, the one that stands in the text first at each place.
@@ -222,25 +243,41 @@ fn by_ids(places: &[Option<Map<String, Value>>]) -> Result<Vec<Told<'_>>, Failur
     };
     let told = places.iter().map(told).collect::<Result<Vec<_>, Failure>>()?;
     let tokens = places.iter().zip(told).enumerate().map(|(i, (place, told))| match (decoded(place.as_ref()), told) {
-        (Some(text), Some((log_prob, all))) => Ok(Told { text: Some(text), log_prob: Some(log_prob), all }),
-        (None, None) if i == 0 => Ok(Told { text: None, log_prob: None, all: Vec::new() }),
+        (Some(text), Some((log_prob, all))) => {
+            let likeliest = place.as_ref().and_then(likeliest);
+            Ok(Told { text: Some(text), log_prob: Some(log_prob), likeliest, all })
+        }
+        (None, None) if i == 0 => Ok(Told { text: None, log_prob: None, likeliest: None, all: Vec::new() }),
         _ => Err(none(format!("token {} is not told as text with its log-probability", i + 1))),
     });
     tokens.collect()
 }
 
-fn read(way: Way, answer: &[u8], prompt: &str, text: &str, wants_all: bool) -> Result<GivenText, Failure> {
-    let body: Body = serde_json::from_slice(answer).map_err(|_| none("the answer is none of the protocol"))?;
-    let choice = body.choices.into_iter().next().ok_or_else(|| none("the answer has no choices"))?;
-    let (told, n_written) = match way {
-        Way::Echo => {
-            (choice.logprobs.as_ref().ok_or_else(|| none("the answer has no log-probabilities"))?.told()?, N_WRITTEN)
-        }
-        Way::PromptLogprobs => {
-            let places = choice.prompt_logprobs.as_ref();
-            (by_ids(places.ok_or_else(|| none("the answer has no log-probabilities of the prompt"))?)?, 0)
-        }
-    };
+impl Choice {
+    /// What it tells of all tokens, and how many of them it may have written itself.
+    pub(super) fn told(&self, way: Way) -> Result<(Vec<Told<'_>>, usize), Failure> {
+        Ok(match way {
+            Way::Echo => {
+                let told = self.logprobs.as_ref().ok_or_else(|| none("the answer has no log-probabilities"))?;
+                (told.told()?, N_WRITTEN)
+            }
+            Way::PromptLogprobs => {
+                let places = self.prompt_logprobs.as_ref();
+                (by_ids(places.ok_or_else(|| none("the answer has no log-probabilities of the prompt"))?)?, 0)
+            }
+        })
+    }
+}
+
+impl Body {
+    /// Its first choice.
+    pub(super) fn choice(&self) -> Result<&Choice, Failure> {
+        self.choices.first().ok_or_else(|| none("the answer has no choices"))
+    }
+}
+
+/// Where the tokens stand in prompt and text, of which the last `n_written` may be none.
+pub(super) fn placed(told: &[Told<'_>], prompt: &str, text: &str, n_written: usize) -> Result<Placed, Failure> {
     let starts_all = |token: &str| [prompt, text].concat().starts_with(token.trim_start_matches(' '));
     let shown: Vec<Shown<'_>> = told
         .iter()
@@ -254,13 +291,19 @@ fn read(way: Way, answer: &[u8], prompt: &str, text: &str, wants_all: bool) -> R
             Some(text) => Shown::Text(text),
         })
         .collect();
-    let placed = place(&shown, prompt, text, n_written).map_err(|why| none(why.to_string()))?;
+    place(&shown, prompt, text, n_written).map_err(|why| none(why.to_string()))
+}
+
+fn read(way: Way, answer: &[u8], prompt: &str, text: &str, wants_all: bool) -> Result<GivenText, Failure> {
+    let body: Body = serde_json::from_slice(answer).map_err(|_| none("the answer is none of the protocol"))?;
+    let (told, n_written) = body.choice()?.told(way)?;
+    let placed = placed(&told, prompt, text, n_written)?;
     let is_data = |i: &usize| placed.n_bytes[*i] > 0;
     let marks = (0..placed.text.end).filter(is_data).filter_map(|i| told[i].text).filter(|text| is_mark(text));
     let marks = marks.map(str::to_owned).collect();
     let (mut tokens, mut least_mass) = (Vec::new(), None::<f64>);
     for i in placed.text.clone() {
-        let Told { text, log_prob, all } = &told[i];
+        let Told { text, log_prob, all, .. } = &told[i];
         let log_prob = log_prob.ok_or_else(|| none(format!("token {} has no log-probability", i + 1)))?;
         if log_prob.is_nan() || log_prob > BEYOND || log_prob <= UNKNOWN {
             return Err(none(format!("the log-probability {log_prob} of token {} is none", i + 1)));
@@ -293,7 +336,7 @@ fn entropy_of(log_probs: &[f64]) -> Result<(f64, f64), Failure> {
 }
 
 /// Whether a token looks like a mark that a tokenizer reads and text cannot spell.
-fn is_mark(token: &str) -> bool {
+pub(super) fn is_mark(token: &str) -> bool {
     MARKS.contains(&token) || (token.len() > 4 && token.starts_with("<|") && token.ends_with("|>"))
 }
 
