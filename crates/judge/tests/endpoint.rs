@@ -328,3 +328,57 @@ fn a_bound_on_the_cost_stops_before_the_request_that_could_exceed_it() {
     assert_eq!(n_ok(0.000_001), 0);
     assert_eq!(kind_of(&ask(Some(0.000_001))[0]), "budget");
 }
+
+/// Nothing that a panic, a log or a file could hold of a server shows the key, however the server spells it.
+#[test]
+fn a_key_is_in_nothing_that_could_be_printed_or_kept() {
+    // a test sets no variable, and this one is set, and has signs that JSON may escape
+    const VARIABLE: &str = "PATH";
+    let key = std::env::var(VARIABLE).unwrap();
+    let escaped = key.replace('/', "\\/");
+    assert_ne!(escaped, key);
+    let holds = |text: &str| text.contains(&key) || text.contains(&escaped);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.jsonl");
+
+    let (sent, quoted) = (key.clone(), escaped.clone());
+    let server = Server::new(move |n, asked| {
+        assert!(asked.head.contains(&sent), "the key is sent");
+        let mut body = match probe_answer(asked) {
+            Some(Act::Answer { status: 200, body, .. }) => String::from_utf8(body).unwrap(),
+            Some(_) => json!({ "error": { "message": "no path for KEY" } }).to_string(),
+            None if n % 2 == 1 => json!({ "error": { "message": "bad key KEY" } }).to_string(),
+            None => answer("{\"explanation\": \"KEY\", \"answer\": 0}").to_string(),
+        };
+        let status = if body.contains("error") { 400 } else { 200 };
+        body = body.replace("KEY", &quoted).replace("scripted-1", &quoted);
+        let headers = vec![("location", format!("http://127.0.0.1:9/{quoted}"))];
+        Act::Answer { status: if status == 400 && n % 4 == 1 { 307 } else { status }, headers, body: body.into_bytes() }
+    });
+    let settings = ServerSettings { api_key_env: VARIABLE.into(), ..settings_of(&server) };
+    let store = Arc::new(Store::open(&path).unwrap());
+    let endpoint = Endpoint::open(&settings, &store).unwrap();
+    let mut seen = vec![format!("{settings:?} {endpoint:?} {:?}", endpoint.reported())];
+    let recorder = Recorder::new("m", Box::new(endpoint), store, Purse::new(None, None).unwrap()).unwrap();
+    let judge = Judge::new(recorder, PromptSet::builtin(), Settings::default()).unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for i in 0..8 {
+        let judgement =
+            judge.judge(&Sample::new("a", "@@ -1 +1 @@\n-x = 1\n+x = 2\n", &format!("text {i}")), Strategy::Direct);
+        kinds.insert(kind_of(&judgement));
+        seen.push(format!("{judgement:?} {:?}", judgement.failure().map(ToString::to_string)));
+    }
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["http_307", "http_400", "ok"]);
+    seen.push(format!("{judge:?}"));
+    // and where the server cannot be used at all
+    let quoted = key.clone();
+    let closed = Server::new(move |_, _| Act::json(401, &json!({ "error": { "message": quoted.clone() } })));
+    let settings = ServerSettings { api_key_env: VARIABLE.into(), ..settings_of(&closed) };
+    let error = Endpoint::open(&settings, &Arc::new(Store::in_memory())).unwrap_err();
+    assert!(error.to_string().contains("[key]"), "{error}");
+    seen.push(format!("{error} {error:?} {:?}", error.hint()));
+    seen.push(std::fs::read_to_string(&path).unwrap());
+    for text in seen {
+        assert!(!holds(&text), "{text}");
+    }
+}
