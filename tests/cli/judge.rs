@@ -205,32 +205,88 @@ fn a_resumed_run_asks_anew_for_what_failed() {
     assert_eq!(desk.rows("t.jsonl")["s2"]["n_judge_out@m"], json!(70));
 }
 
-/// A key is sent, and stands nowhere else.
+/// A key is sent, and stands nowhere else: not where a server quotes it in answers, refusals and redirects, with its signs escaped or
+/// not, whatever verb asks.
 #[test]
 fn a_key_is_never_written_or_printed() {
-    const KEY: &str = "sk-s3cr3t-0123456789";
-    let desk = Desk::new(&samples(3));
-    let server = Server::new(|n, asked| {
+    const KEY: &str = "sk-s3cr3t/0123+45=";
+    // what is searched for: the part that no way of writing changes
+    const PART: &str = "s3cr3t";
+    let is_probe = |asked: &Asked| match asked.body["prompt"].as_str() {
+        Some(prompt) => prompt.starts_with("One, two:"),
+        None => probe_answer(asked).is_some(),
+    };
+    // every character is a token
+    let echo = |asked: &Asked| {
+        let tokens: Vec<String> = asked.body["prompt"].as_str().unwrap().chars().map(String::from).collect();
+        let log_probs: Vec<Option<f64>> = (0..=tokens.len()).map(|i| (i > 0).then_some(-1.0)).collect();
+        let tokens = [tokens, vec!["!".to_owned()]].concat();
+        json!({ "model": KEY, "choices": [{ "text": "", "logprobs": { "tokens": tokens, "token_logprobs": log_probs } }] })
+    };
+    let answers = Server::new(move |n, asked| {
         assert!(asked.head.contains(KEY), "{}", asked.head);
-        // an error page and an answer that quote the request
-        match n {
-            8.. if n % 2 == 1 => Act::json(400, &json!({ "error": { "message": format!("bad key {KEY}") } })),
-            _ => probe_answer(asked)
-                .unwrap_or_else(|| Act::content(&format!("{{\"explanation\": \"{KEY}\", \"answer\": 0}}"))),
+        if !is_probe(asked) && n % 2 == 1 {
+            return Act::json(400, &json!({ "error": { "message": format!("bad key {KEY}") } }));
         }
+        let body = match probe_answer(asked) {
+            _ if asked.path.ends_with("/v1/completions") => echo(asked),
+            Some(Act::Answer { body, .. }) => serde_json::from_slice(&body).unwrap(),
+            _ => super::server::answer(&json!({ "explanation": KEY, "answer": 0 }).to_string()),
+        };
+        let body = body.to_string().replace("scripted-1", KEY).replace("\"fp\"", &json!(KEY).to_string());
+        // as some servers write a slash and a plus
+        let body = body.replace(KEY, &KEY.replace('/', "\\/").replace('+', "\\u002B"));
+        Act::Answer { status: 200, headers: Vec::new(), body: body.into_bytes() }
     });
-    let mut command = desk
-        .command(&format!("judge -vv --input in.jsonl --backend m={} --output t.jsonl --concurrency 1", server.spec()));
-    let output = command.env("OPENAI_API_KEY", KEY).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut seen = vec![("stdout".into(), output.stdout), ("stderr".into(), output.stderr)];
+    let says = json!({ "error": { "message": format!("no access by {KEY}") } });
+    let refusal = says.clone();
+    let refuses = Server::new(move |_, _| Act::json(401, &refusal));
+    let redirects = Server::new(move |_, _| Act::Answer {
+        status: 307,
+        headers: vec![("location", format!("http://127.0.0.1:9/{KEY}"))],
+        body: says.to_string().into_bytes(),
+    });
+    let desk = Desk::new(&samples(3));
+    let mut seen = Vec::new();
+    for (server, name, codes) in
+        [(&answers, "answers", [3, 0, 3, 3]), (&refuses, "refuses", [2; 4]), (&redirects, "redirects", [2; 4])]
+    {
+        let spec = format!("m={}", server.spec());
+        let verbs = [
+            format!("judge --input in.jsonl --backend {spec} --output {name}-judge.jsonl --concurrency 1"),
+            format!("judge --backend {spec} --probe"),
+            format!("generate --input in.jsonl --backend {spec} --output {name}-generate.jsonl"),
+            format!("score --input in.jsonl --model {spec} --features uncertainty --output {name}-score.jsonl"),
+        ];
+        for (verb, code) in verbs.iter().zip(codes) {
+            let output = desk.command(&format!("{verb} -vv")).env("OPENAI_API_KEY", KEY).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{name}, {verb}: {stderr}");
+            assert!(
+                code != 2 || name == "redirects" || stderr.contains("no access by [key]"),
+                "{name}, {verb}: {stderr}"
+            );
+            seen.extend([(format!("stdout of {verb}"), output.stdout), (format!("stderr of {verb}"), output.stderr)]);
+        }
+    }
+    for verb in ["judge", "generate", "score"] {
+        let replies = desk.read(&format!("answers-{verb}.jsonl.replies.jsonl"));
+        assert!(String::from_utf8(replies).unwrap().contains("[key]"), "what {verb} was answered quotes it");
+    }
+    // one that no header can hold is not told either
+    let verb = format!("judge -vv --backend {} --probe", answers.spec());
+    let output = desk.command(&verb).env("OPENAI_API_KEY", format!("{KEY}\nX")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    seen.extend([("stdout of a bad key".to_owned(), output.stdout), ("stderr of a bad key".to_owned(), output.stderr)]);
+    let n_printed = seen.len();
     for entry in fs::read_dir(desk.0.path()).unwrap() {
         let path = entry.unwrap().path();
         seen.push((path.display().to_string(), fs::read(&path).unwrap()));
     }
-    assert!(seen.len() >= 5, "the table, its journal or the replies are missing");
+    // of those that were answered the table, its journal and the replies, or the texts and the replies
+    assert!(seen.len() - n_printed > 8, "{:?}", seen.iter().map(|(name, _)| name).collect::<Vec<_>>());
     for (name, bytes) in seen {
-        let holds = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        let holds = bytes.windows(PART.len()).any(|window| window == PART.as_bytes());
         assert!(!holds, "{name} holds the key: {}", String::from_utf8_lossy(&bytes));
     }
 }
