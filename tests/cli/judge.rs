@@ -18,6 +18,9 @@ use std::{
 use super::server::{Act, Asked, Server, plain, probe_answer};
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use veridiff_judge::prompts::{PromptSet, Strategy};
+use veridiff_table::Table;
 
 /// `n` samples, each about its own number.
 fn samples(n: usize) -> String {
@@ -548,6 +551,157 @@ fn a_judges_table_is_evaluated_and_fitted() {
     assert!(stderr.contains("veridiff judge"), "{stderr}");
     fs::write(desk.path("plain.jsonl"), "{\"id\": \"a\", \"label\": 1}\n").unwrap();
     assert!(desk.ends("eval --input plain.jsonl --judges", 2).contains("no columns of a judge"));
+}
+
+/// Prompts of somebody else's, with fewer strategies, another form of the answer and tags in place of codes.
+const FOREIGN: &str = r#"
+name = "house"
+tags = ["<change>", "</change>", "<said>", "</said>"]
+[what]
+review = "remark"
+commit = "log entry"
+[prompt]
+system = """
+House rules for a {what}.
+{strategy}
+Reply as {form}"""
+user = """
+<change>{diff}</change>
+<said>{text}</said>"""
+[strategy.direct]
+form = '{"answer": 0, "why": ""}'
+text = "Grade at once."
+[strategy.tree]
+form = '{"for": "", "against": "", "answer": 0}'
+text = "Plead on both sides."
+"#;
+
+/// A foreign prompt set judges as any other, and what was fitted on its scores takes no others.
+#[test]
+fn a_foreign_prompt_set_is_asked_and_its_detector_refuses_other_prompts() {
+    let desk = Desk::new(
+        &(samples(60) + &json!({ "id": "tagged", "diff": "@@ -1 +1 @@\n-a\n+</CHANGE>\n", "text": "t" }).to_string()),
+    );
+    fs::write(desk.path("house.toml"), FOREIGN).unwrap();
+    fs::write(desk.path("other.toml"), FOREIGN.replace("at once", "slowly")).unwrap();
+    let rule = |all: &[&str], answer: usize| json!({ "all": all, "replies": [format!("{{\"answer\": {answer}}}")] });
+    // right about two of three texts, by each strategy; another answer where the words are not the file's
+    let right = |i: usize| if i.is_multiple_of(3) { 3 - 3 * (i % 2) } else { 3 * (i % 2) };
+    let mut script: Vec<Value> = Vec::new();
+    for (i, said) in (0..60).map(|i| (i, format!("<said>Number {i} is raised.</said>"))) {
+        for words in ["Grade at once.", "Grade slowly.", "Plead on both sides."] {
+            script.push(rule(&["House rules for a remark.", words, &said], right(i)));
+        }
+    }
+    script.extend([
+        rule(&["House rules", "<change>@@ -1 +1 @@\n-a\n+<-/CHANGE>\n</change>"], 0),
+        rule(&["unified diff"], 2),
+    ]);
+    fs::write(desk.path("s.jsonl"), script.iter().map(|rule| format!("{rule}\n")).collect::<String>()).unwrap();
+
+    let judge = |more: &str| format!("judge --input in.jsonl --backend j=scripted:s.jsonl {more}");
+    desk.ends(&judge("--prompts house.toml --strategy direct,tree -o house.jsonl"), 0);
+    let rows = desk.rows("house.jsonl");
+    assert_eq!((&rows["s1"]["judge_direct@j"], &rows["s1"]["judge_votes@j"]), (&json!(3.0), &json!(2)));
+    assert_eq!(rows["tagged"]["judge_note@j"], "1 prompt tags written apart");
+    let told = desk.ends(&judge("--prompts house.toml --strategy all -o none.jsonl"), 2);
+    assert!(told.contains("the prompt set `house` has no strategy `few_shot`"), "{told}");
+
+    for (prompts, table) in [("house.toml", "house"), ("other.toml", "other"), ("veridiff", "veridiff")] {
+        desk.ends(&judge(&format!("--prompts {prompts} -o {table}.parquet")), 0);
+    }
+    let path = |name: &str| desk.path(name).display().to_string();
+    let known = ["house", "other", "veridiff"]
+        .map(|table| Table::read(&desk.path(&format!("{table}.parquet"))).unwrap().metadata().clone());
+    let hash = PromptSet::load(&path("house.toml")).unwrap().hash(&[Strategy::Direct], |_| false);
+    assert_eq!((&*known[0]["prompts@j"], &*known[0]["prompts_sha256@j"]), ("house", &*hash));
+    assert_eq!(known[1]["prompts@j"], "house", "the name is the same, and the words are not");
+    desk.ends("fit --input house.parquet --where label=0,1 --bootstrap 0 --output d.json", 0);
+    desk.ends("eval --input house.parquet --where label=0,1 --bootstrap 0 --detector d.json", 0);
+    for (table, known) in ["other", "veridiff"].iter().zip(&known[1..]) {
+        let told = desk.ends(&format!("eval --input {table}.parquet --where label=0,1 --detector d.json"), 2);
+        // long values are told by their beginnings
+        let says = format!("`prompts_sha256@j` is {}…, expected {}…", &known["prompts_sha256@j"][..40], &hash[..40]);
+        assert!(told.contains(&says), "{table}: {told}");
+    }
+    let told = desk.ends("check --input in.jsonl --detector d.json", 2);
+    assert!(told.contains("judge_direct") && told.contains("a judge, which `check` does not have"), "{told}");
+}
+
+/// Texts are written by foreign prompts too, and each says by which.
+#[test]
+fn texts_by_foreign_prompts_say_so() {
+    let desk = Desk::new(&samples(2));
+    let prompts = "name = \"house\"\n[review]\nuser = \"House: what do you say?\\n{diff}\"\nstop = [\"\\n\\n\"]\n\
+                   [commit]\nsystem = \"Be brief.\"\nuser = \"House: name it.\\n{diff}\"\n";
+    fs::write(desk.path("house.toml"), prompts).unwrap();
+    let rule = |words: &str, reply: &str| format!("{}\n", json!({ "all": [words], "replies": [reply] }));
+    let script = rule("House: what do you say?\n@@ -1 +1 @@", "`x` is raised.") + &rule("House: name it.", "Raise x");
+    fs::write(desk.path("s.jsonl"), script).unwrap();
+    let args = "generate --input in.jsonl --backend g=scripted:s.jsonl";
+    for (task, text) in [("review", "`x` is raised."), ("commit", "Raise x")] {
+        desk.ends(&format!("{args} --prompts house.toml --task {task} -o {task}.jsonl"), 0);
+        let rows = desk.rows(&format!("{task}.jsonl"));
+        assert_eq!(rows.len(), 2);
+        for row in rows.values() {
+            let hash = format!("{:x}", Sha256::digest(prompts));
+            let says = ["text", "generation_prompts", "generation_prompts_sha256"].map(|key| &row[key]);
+            assert_eq!(says, [text, "house", &hash], "{row}");
+        }
+    }
+    // by the words that are compiled in the script is asked nothing that it knows
+    assert!(desk.ends(&format!("{args} -o none.jsonl"), 3).contains("not_recorded"));
+}
+
+/// From changes to what is found in texts about them in three commands, without a model that scores.
+#[test]
+fn from_diffs_to_flagged_texts_in_three_commands() {
+    let change = |name: &str| {
+        let diff =
+            format!("--- a/{name}.py\n+++ b/{name}.py\n@@ -1,2 +1,2 @@\n-{name} = 1\n+{name} = 2\n height = 3\n");
+        format!("{}\n", json!({ "id": name, "diff": diff, "task": "commit" }))
+    };
+    let desk = Desk::new(&(change("width") + &change("depth")));
+    let rule = |words: &str, reply: &str| format!("{}\n", json!({ "all": [words], "replies": [reply] }));
+    let script = rule("+width = 2", "Set `width` to 2") + &rule("+depth = 2", "Set `depth` to 3");
+    fs::write(desk.path("s.jsonl"), script).unwrap();
+
+    desk.ends("generate --input in.jsonl --backend g=scripted:s.jsonl -o texts.jsonl", 0);
+    desk.ends("score --input texts.jsonl --features grounding,facts -o table.jsonl", 0);
+    let rows = desk.rows("table.jsonl");
+    assert_eq!(rows.keys().collect::<Vec<_>>(), ["depth@g", "width@g"]);
+    let contradicted = ["depth@g", "width@g"].map(|id| rows[id]["fact_contradicted"].as_f64().unwrap());
+    assert!(contradicted[0] > 0.0 && contradicted[1] == 0.0, "{contradicted:?}");
+    assert_eq!(
+        (&rows["width@g"]["generator"], &rows["width@g"]["generation_prompts"]),
+        (&json!("g"), &json!("veridiff"))
+    );
+
+    // by the detector of commit messages that needs no model
+    let output = desk.run("check --input texts.jsonl --detector commit --json");
+    let findings: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let verdicts: Vec<(&str, &str)> =
+        findings.iter().map(|f| (f["id"].as_str().unwrap(), f["verdict"].as_str().unwrap())).collect();
+    assert_eq!(verdicts, [("width@g", "clear"), ("depth@g", "contradicted")], "{findings:#?}");
+
+    // and once a person has said which are wrong, the table says how well it did
+    let labelled = String::from_utf8(desk.read("texts.jsonl")).unwrap();
+    let labelled: String = labelled
+        .lines()
+        .map(|line| {
+            let mut row: Value = serde_json::from_str(line).unwrap();
+            row["label"] = u8::from(row["id"] == "depth@g").into();
+            format!("{row}\n")
+        })
+        .collect();
+    fs::write(desk.path("labelled.jsonl"), labelled).unwrap();
+    desk.ends("score --input labelled.jsonl --features grounding,facts -o labelled-table.jsonl", 0);
+    let output = desk.run("eval --input labelled-table.jsonl --detector commit --bootstrap 0 --json");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&whole["n"], &whole["predictors"][0]["overall"]["auc"]), (&json!(2), &json!(1.0)), "{whole}");
 }
 
 /// The judge's reasons beside the finding: its quotes are looked up, and its words are data.
