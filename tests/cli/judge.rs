@@ -18,6 +18,9 @@ use std::{
 use super::server::{Act, Asked, Server, plain, probe_answer};
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use veridiff_judge::prompts::{PromptSet, Strategy};
+use veridiff_table::Table;
 
 /// `n` samples, each about its own number.
 fn samples(n: usize) -> String {
@@ -205,32 +208,88 @@ fn a_resumed_run_asks_anew_for_what_failed() {
     assert_eq!(desk.rows("t.jsonl")["s2"]["n_judge_out@m"], json!(70));
 }
 
-/// A key is sent, and stands nowhere else.
+/// A key is sent, and stands nowhere else: not where a server quotes it in answers, refusals and redirects, with its signs escaped or
+/// not, whatever verb asks.
 #[test]
 fn a_key_is_never_written_or_printed() {
-    const KEY: &str = "sk-s3cr3t-0123456789";
-    let desk = Desk::new(&samples(3));
-    let server = Server::new(|n, asked| {
+    const KEY: &str = "sk-s3cr3t/0123+45=";
+    // what is searched for: the part that no way of writing changes
+    const PART: &str = "s3cr3t";
+    let is_probe = |asked: &Asked| match asked.body["prompt"].as_str() {
+        Some(prompt) => prompt.starts_with("One, two:"),
+        None => probe_answer(asked).is_some(),
+    };
+    // every character is a token
+    let echo = |asked: &Asked| {
+        let tokens: Vec<String> = asked.body["prompt"].as_str().unwrap().chars().map(String::from).collect();
+        let log_probs: Vec<Option<f64>> = (0..=tokens.len()).map(|i| (i > 0).then_some(-1.0)).collect();
+        let tokens = [tokens, vec!["!".to_owned()]].concat();
+        json!({ "model": KEY, "choices": [{ "text": "", "logprobs": { "tokens": tokens, "token_logprobs": log_probs } }] })
+    };
+    let answers = Server::new(move |n, asked| {
         assert!(asked.head.contains(KEY), "{}", asked.head);
-        // an error page and an answer that quote the request
-        match n {
-            8.. if n % 2 == 1 => Act::json(400, &json!({ "error": { "message": format!("bad key {KEY}") } })),
-            _ => probe_answer(asked)
-                .unwrap_or_else(|| Act::content(&format!("{{\"explanation\": \"{KEY}\", \"answer\": 0}}"))),
+        if !is_probe(asked) && n % 2 == 1 {
+            return Act::json(400, &json!({ "error": { "message": format!("bad key {KEY}") } }));
         }
+        let body = match probe_answer(asked) {
+            _ if asked.path.ends_with("/v1/completions") => echo(asked),
+            Some(Act::Answer { body, .. }) => serde_json::from_slice(&body).unwrap(),
+            _ => super::server::answer(&json!({ "explanation": KEY, "answer": 0 }).to_string()),
+        };
+        let body = body.to_string().replace("scripted-1", KEY).replace("\"fp\"", &json!(KEY).to_string());
+        // as some servers write a slash and a plus
+        let body = body.replace(KEY, &KEY.replace('/', "\\/").replace('+', "\\u002B"));
+        Act::Answer { status: 200, headers: Vec::new(), body: body.into_bytes() }
     });
-    let mut command = desk
-        .command(&format!("judge -vv --input in.jsonl --backend m={} --output t.jsonl --concurrency 1", server.spec()));
-    let output = command.env("OPENAI_API_KEY", KEY).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut seen = vec![("stdout".into(), output.stdout), ("stderr".into(), output.stderr)];
+    let says = json!({ "error": { "message": format!("no access by {KEY}") } });
+    let refusal = says.clone();
+    let refuses = Server::new(move |_, _| Act::json(401, &refusal));
+    let redirects = Server::new(move |_, _| Act::Answer {
+        status: 307,
+        headers: vec![("location", format!("http://127.0.0.1:9/{KEY}"))],
+        body: says.to_string().into_bytes(),
+    });
+    let desk = Desk::new(&samples(3));
+    let mut seen = Vec::new();
+    for (server, name, codes) in
+        [(&answers, "answers", [3, 0, 3, 3]), (&refuses, "refuses", [2; 4]), (&redirects, "redirects", [2; 4])]
+    {
+        let spec = format!("m={}", server.spec());
+        let verbs = [
+            format!("judge --input in.jsonl --backend {spec} --output {name}-judge.jsonl --concurrency 1"),
+            format!("judge --backend {spec} --probe"),
+            format!("generate --input in.jsonl --backend {spec} --output {name}-generate.jsonl"),
+            format!("score --input in.jsonl --model {spec} --features uncertainty --output {name}-score.jsonl"),
+        ];
+        for (verb, code) in verbs.iter().zip(codes) {
+            let output = desk.command(&format!("{verb} -vv")).env("OPENAI_API_KEY", KEY).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{name}, {verb}: {stderr}");
+            assert!(
+                code != 2 || name == "redirects" || stderr.contains("no access by [key]"),
+                "{name}, {verb}: {stderr}"
+            );
+            seen.extend([(format!("stdout of {verb}"), output.stdout), (format!("stderr of {verb}"), output.stderr)]);
+        }
+    }
+    for verb in ["judge", "generate", "score"] {
+        let replies = desk.read(&format!("answers-{verb}.jsonl.replies.jsonl"));
+        assert!(String::from_utf8(replies).unwrap().contains("[key]"), "what {verb} was answered quotes it");
+    }
+    // one that no header can hold is not told either
+    let verb = format!("judge -vv --backend {} --probe", answers.spec());
+    let output = desk.command(&verb).env("OPENAI_API_KEY", format!("{KEY}\nX")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    seen.extend([("stdout of a bad key".to_owned(), output.stdout), ("stderr of a bad key".to_owned(), output.stderr)]);
+    let n_printed = seen.len();
     for entry in fs::read_dir(desk.0.path()).unwrap() {
         let path = entry.unwrap().path();
         seen.push((path.display().to_string(), fs::read(&path).unwrap()));
     }
-    assert!(seen.len() >= 5, "the table, its journal or the replies are missing");
+    // of those that were answered the table, its journal and the replies, or the texts and the replies
+    assert!(seen.len() - n_printed > 8, "{:?}", seen.iter().map(|(name, _)| name).collect::<Vec<_>>());
     for (name, bytes) in seen {
-        let holds = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        let holds = bytes.windows(PART.len()).any(|window| window == PART.as_bytes());
         assert!(!holds, "{name} holds the key: {}", String::from_utf8_lossy(&bytes));
     }
 }
@@ -492,6 +551,157 @@ fn a_judges_table_is_evaluated_and_fitted() {
     assert!(stderr.contains("veridiff judge"), "{stderr}");
     fs::write(desk.path("plain.jsonl"), "{\"id\": \"a\", \"label\": 1}\n").unwrap();
     assert!(desk.ends("eval --input plain.jsonl --judges", 2).contains("no columns of a judge"));
+}
+
+/// Prompts of somebody else's, with fewer strategies, another form of the answer and tags in place of codes.
+const FOREIGN: &str = r#"
+name = "house"
+tags = ["<change>", "</change>", "<said>", "</said>"]
+[what]
+review = "remark"
+commit = "log entry"
+[prompt]
+system = """
+House rules for a {what}.
+{strategy}
+Reply as {form}"""
+user = """
+<change>{diff}</change>
+<said>{text}</said>"""
+[strategy.direct]
+form = '{"answer": 0, "why": ""}'
+text = "Grade at once."
+[strategy.tree]
+form = '{"for": "", "against": "", "answer": 0}'
+text = "Plead on both sides."
+"#;
+
+/// A foreign prompt set judges as any other, and what was fitted on its scores takes no others.
+#[test]
+fn a_foreign_prompt_set_is_asked_and_its_detector_refuses_other_prompts() {
+    let desk = Desk::new(
+        &(samples(60) + &json!({ "id": "tagged", "diff": "@@ -1 +1 @@\n-a\n+</CHANGE>\n", "text": "t" }).to_string()),
+    );
+    fs::write(desk.path("house.toml"), FOREIGN).unwrap();
+    fs::write(desk.path("other.toml"), FOREIGN.replace("at once", "slowly")).unwrap();
+    let rule = |all: &[&str], answer: usize| json!({ "all": all, "replies": [format!("{{\"answer\": {answer}}}")] });
+    // right about two of three texts, by each strategy; another answer where the words are not the file's
+    let right = |i: usize| if i.is_multiple_of(3) { 3 - 3 * (i % 2) } else { 3 * (i % 2) };
+    let mut script: Vec<Value> = Vec::new();
+    for (i, said) in (0..60).map(|i| (i, format!("<said>Number {i} is raised.</said>"))) {
+        for words in ["Grade at once.", "Grade slowly.", "Plead on both sides."] {
+            script.push(rule(&["House rules for a remark.", words, &said], right(i)));
+        }
+    }
+    script.extend([
+        rule(&["House rules", "<change>@@ -1 +1 @@\n-a\n+<-/CHANGE>\n</change>"], 0),
+        rule(&["unified diff"], 2),
+    ]);
+    fs::write(desk.path("s.jsonl"), script.iter().map(|rule| format!("{rule}\n")).collect::<String>()).unwrap();
+
+    let judge = |more: &str| format!("judge --input in.jsonl --backend j=scripted:s.jsonl {more}");
+    desk.ends(&judge("--prompts house.toml --strategy direct,tree -o house.jsonl"), 0);
+    let rows = desk.rows("house.jsonl");
+    assert_eq!((&rows["s1"]["judge_direct@j"], &rows["s1"]["judge_votes@j"]), (&json!(3.0), &json!(2)));
+    assert_eq!(rows["tagged"]["judge_note@j"], "1 prompt tags written apart");
+    let told = desk.ends(&judge("--prompts house.toml --strategy all -o none.jsonl"), 2);
+    assert!(told.contains("the prompt set `house` has no strategy `few_shot`"), "{told}");
+
+    for (prompts, table) in [("house.toml", "house"), ("other.toml", "other"), ("veridiff", "veridiff")] {
+        desk.ends(&judge(&format!("--prompts {prompts} -o {table}.parquet")), 0);
+    }
+    let path = |name: &str| desk.path(name).display().to_string();
+    let known = ["house", "other", "veridiff"]
+        .map(|table| Table::read(&desk.path(&format!("{table}.parquet"))).unwrap().metadata().clone());
+    let hash = PromptSet::load(&path("house.toml")).unwrap().hash(&[Strategy::Direct], |_| false);
+    assert_eq!((&*known[0]["prompts@j"], &*known[0]["prompts_sha256@j"]), ("house", &*hash));
+    assert_eq!(known[1]["prompts@j"], "house", "the name is the same, and the words are not");
+    desk.ends("fit --input house.parquet --where label=0,1 --bootstrap 0 --output d.json", 0);
+    desk.ends("eval --input house.parquet --where label=0,1 --bootstrap 0 --detector d.json", 0);
+    for (table, known) in ["other", "veridiff"].iter().zip(&known[1..]) {
+        let told = desk.ends(&format!("eval --input {table}.parquet --where label=0,1 --detector d.json"), 2);
+        // long values are told by their beginnings
+        let says = format!("`prompts_sha256@j` is {}…, expected {}…", &known["prompts_sha256@j"][..40], &hash[..40]);
+        assert!(told.contains(&says), "{table}: {told}");
+    }
+    let told = desk.ends("check --input in.jsonl --detector d.json", 2);
+    assert!(told.contains("judge_direct") && told.contains("a judge, which `check` does not have"), "{told}");
+}
+
+/// Texts are written by foreign prompts too, and each says by which.
+#[test]
+fn texts_by_foreign_prompts_say_so() {
+    let desk = Desk::new(&samples(2));
+    let prompts = "name = \"house\"\n[review]\nuser = \"House: what do you say?\\n{diff}\"\nstop = [\"\\n\\n\"]\n\
+                   [commit]\nsystem = \"Be brief.\"\nuser = \"House: name it.\\n{diff}\"\n";
+    fs::write(desk.path("house.toml"), prompts).unwrap();
+    let rule = |words: &str, reply: &str| format!("{}\n", json!({ "all": [words], "replies": [reply] }));
+    let script = rule("House: what do you say?\n@@ -1 +1 @@", "`x` is raised.") + &rule("House: name it.", "Raise x");
+    fs::write(desk.path("s.jsonl"), script).unwrap();
+    let args = "generate --input in.jsonl --backend g=scripted:s.jsonl";
+    for (task, text) in [("review", "`x` is raised."), ("commit", "Raise x")] {
+        desk.ends(&format!("{args} --prompts house.toml --task {task} -o {task}.jsonl"), 0);
+        let rows = desk.rows(&format!("{task}.jsonl"));
+        assert_eq!(rows.len(), 2);
+        for row in rows.values() {
+            let hash = format!("{:x}", Sha256::digest(prompts));
+            let says = ["text", "generation_prompts", "generation_prompts_sha256"].map(|key| &row[key]);
+            assert_eq!(says, [text, "house", &hash], "{row}");
+        }
+    }
+    // by the words that are compiled in the script is asked nothing that it knows
+    assert!(desk.ends(&format!("{args} -o none.jsonl"), 3).contains("not_recorded"));
+}
+
+/// From changes to what is found in texts about them in three commands, without a model that scores.
+#[test]
+fn from_diffs_to_flagged_texts_in_three_commands() {
+    let change = |name: &str| {
+        let diff =
+            format!("--- a/{name}.py\n+++ b/{name}.py\n@@ -1,2 +1,2 @@\n-{name} = 1\n+{name} = 2\n height = 3\n");
+        format!("{}\n", json!({ "id": name, "diff": diff, "task": "commit" }))
+    };
+    let desk = Desk::new(&(change("width") + &change("depth")));
+    let rule = |words: &str, reply: &str| format!("{}\n", json!({ "all": [words], "replies": [reply] }));
+    let script = rule("+width = 2", "Set `width` to 2") + &rule("+depth = 2", "Set `depth` to 3");
+    fs::write(desk.path("s.jsonl"), script).unwrap();
+
+    desk.ends("generate --input in.jsonl --backend g=scripted:s.jsonl -o texts.jsonl", 0);
+    desk.ends("score --input texts.jsonl --features grounding,facts -o table.jsonl", 0);
+    let rows = desk.rows("table.jsonl");
+    assert_eq!(rows.keys().collect::<Vec<_>>(), ["depth@g", "width@g"]);
+    let contradicted = ["depth@g", "width@g"].map(|id| rows[id]["fact_contradicted"].as_f64().unwrap());
+    assert!(contradicted[0] > 0.0 && contradicted[1] == 0.0, "{contradicted:?}");
+    assert_eq!(
+        (&rows["width@g"]["generator"], &rows["width@g"]["generation_prompts"]),
+        (&json!("g"), &json!("veridiff"))
+    );
+
+    // by the detector of commit messages that needs no model
+    let output = desk.run("check --input texts.jsonl --detector commit --json");
+    let findings: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let verdicts: Vec<(&str, &str)> =
+        findings.iter().map(|f| (f["id"].as_str().unwrap(), f["verdict"].as_str().unwrap())).collect();
+    assert_eq!(verdicts, [("width@g", "clear"), ("depth@g", "contradicted")], "{findings:#?}");
+
+    // and once a person has said which are wrong, the table says how well it did
+    let labelled = String::from_utf8(desk.read("texts.jsonl")).unwrap();
+    let labelled: String = labelled
+        .lines()
+        .map(|line| {
+            let mut row: Value = serde_json::from_str(line).unwrap();
+            row["label"] = u8::from(row["id"] == "depth@g").into();
+            format!("{row}\n")
+        })
+        .collect();
+    fs::write(desk.path("labelled.jsonl"), labelled).unwrap();
+    desk.ends("score --input labelled.jsonl --features grounding,facts -o labelled-table.jsonl", 0);
+    let output = desk.run("eval --input labelled-table.jsonl --detector commit --bootstrap 0 --json");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&whole["n"], &whole["predictors"][0]["overall"]["auc"]), (&json!(2), &json!(1.0)), "{whole}");
 }
 
 /// The judge's reasons beside the finding: its quotes are looked up, and its words are data.

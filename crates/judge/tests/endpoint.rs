@@ -6,7 +6,7 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
-use common::{Act, Server, answer, plain, probe_answer};
+use common::{Act, Asked, Server, answer, plain, probe_answer};
 use serde_json::{Value, json};
 use veridiff_judge::{
     backend::{
@@ -22,7 +22,7 @@ use veridiff_judge::{
         probe::Schemas,
     },
     failure::{JudgeError, Kind},
-    judge::{Judge, JudgedSample, ScoreReading, Settings},
+    judge::{Judge, JudgedSample, ScoreReading, Settings, Spent},
     prompts::{PromptSet, Strategy},
     recorder::Recorder,
     store::Store,
@@ -84,6 +84,18 @@ fn a_socket_that_fails_says_how() {
     assert_eq!(Http::new(&gone).post("x", b"{}").unwrap_err().kind, Kind::Connect);
 }
 
+/// Replies, tokens read and written, and replies that do not say their tokens.
+type Charge = (u64, u64, u64, u64);
+
+/// One reply of the server of these tests.
+const ONE: Charge = (1, 100, 10, 0);
+
+/// Three, since what cannot be read is asked for again; all are paid for.
+const THREE: Charge = (3, 300, 30, 0);
+
+/// Three of which nobody knows what they took.
+const UNTOLD: Charge = (3, 0, 0, 3);
+
 #[test]
 fn replies_in_every_state_are_read_or_counted() {
     let ok = r#"{"explanation": "because", "kind": "none", "answer": 3}"#;
@@ -92,45 +104,56 @@ fn replies_in_every_state_are_read_or_counted() {
         change(&mut body);
         Act::json(200, &body)
     };
-    let choice = |body: &mut Value, key: &str, value: Value| body["choices"][0][key] = value;
-    let cases: Vec<(&str, Act, &str)> = vec![
-        ("valid", Act::content(ok), "ok"),
-        ("fenced", Act::content(&format!("```json\n{ok}\n```")), "ok"),
-        ("reasoning", Act::content(&format!("<think>4?</think>{ok}")), "ok"),
-        ("two verdicts", Act::content(&format!("{ok} {{\"answer\": 0}}")), "malformed"),
-        ("the example", Act::content(r#"{"answer": "0-4"}"#), "malformed"),
-        ("refusal", with(|b| b["choices"][0]["message"]["refusal"] = "no".into()), "refused"),
-        ("prose", Act::content("I'm sorry, I can't."), "refused"),
-        ("filtered", with(|b| b["choices"][0]["finish_reason"] = "content_filter".into()), "filtered"),
-        ("null", with(|b| b["choices"][0]["message"]["content"] = Value::Null), "empty"),
-        ("tools", with(|b| b["choices"][0]["message"]["tool_calls"] = json!([{}])), "malformed"),
-        ("no choices", with(|b| b["choices"] = json!([])), "malformed"),
-        (
-            "not UTF-8",
-            Act::Answer { status: 200, headers: vec![], body: b"{\"choices\": \"\xff\"}".to_vec() },
-            "malformed",
-        ),
-        (
-            "gzip",
-            Act::Answer {
-                status: 200,
-                headers: vec![("content-encoding", "gzip".into())],
-                body: vec![0x1f, 0x8b, 8, 0],
-            },
-            "malformed",
-        ),
-        ("refused request", Act::json(422, &json!({ "error": { "message": "too long" } })), "http_422"),
+    let cut = |content: &str| {
+        let mut body = answer(content);
+        body["choices"][0]["finish_reason"] = "length".into();
+        Act::json(200, &body)
+    };
+    let bytes =
+        |headers: Vec<(&'static str, String)>, body: &[u8]| Act::Answer { status: 200, headers, body: body.to_vec() };
+    let stream = r#"data: {"choices": [{"delta": {"content": "{\"answer\": "}}]}
+
+data: {"choices": [{"delta": {"content": "3}"}, "finish_reason": "stop"}]}
+
+data: {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+
+data: [DONE]
+
+"#;
+    let cases: Vec<(&str, Act, &str, Charge)> = vec![
+        ("valid", Act::content(ok), "ok", ONE),
+        ("fenced", Act::content(&format!("```json\n{ok}\n```")), "ok", ONE),
+        ("prose around", Act::content(&format!("Here it is: {ok} I hope that helps.")), "ok", ONE),
+        ("a number as text", Act::content(r#"{"answer": "3"}"#), "ok", ONE),
+        ("reasoning", Act::content(&format!("<think>4?</think>{ok}")), "ok", ONE),
+        ("cut behind the score", cut(r#"{"answer": 3, "explanation": "and"#), "ok", ONE),
+        ("a stream", bytes(vec![], stream.as_bytes()), "ok", ONE),
+        ("cut before the score", cut(r#"{"explanation": "and so"#), "truncated", THREE),
+        ("two verdicts", Act::content(&format!("{ok} {{\"answer\": 0}}")), "malformed", THREE),
+        ("a key twice", Act::content(r#"{"answer": 3, "answer": 3}"#), "malformed", THREE),
+        ("the example", Act::content(r#"{"answer": "0-4"}"#), "malformed", THREE),
+        ("beyond the scale", Act::content(r#"{"answer": 5}"#), "malformed", THREE),
+        ("refusal", with(|b| b["choices"][0]["message"]["refusal"] = "no".into()), "refused", ONE),
+        ("prose", Act::content("I'm sorry, I can't."), "refused", ONE),
+        ("filtered", with(|b| b["choices"][0]["finish_reason"] = "content_filter".into()), "filtered", ONE),
+        ("null", with(|b| b["choices"][0]["message"]["content"] = Value::Null), "empty", THREE),
+        ("tools", with(|b| b["choices"][0]["message"]["tool_calls"] = json!([{}])), "malformed", THREE),
+        ("no choices", with(|b| b["choices"] = json!([])), "malformed", THREE),
+        ("no usage", with(|b| b["usage"] = Value::Null), "ok", (1, 0, 0, 1)),
+        ("a stream that ends early", bytes(vec![], &stream.as_bytes()[..90]), "malformed", UNTOLD),
+        ("not UTF-8", bytes(vec![], b"{\"choices\": \"\xff\"}"), "malformed", UNTOLD),
+        ("gzip", bytes(vec![("content-encoding", "gzip".into())], &[0x1f, 0x8b, 8, 0]), "malformed", UNTOLD),
+        // no reply, so nothing to pay
+        ("refused request", Act::json(422, &json!({ "error": { "message": "too long" } })), "http_422", (0, 0, 0, 0)),
     ];
-    for (what, act, kind) in cases {
+    for (what, act, kind, charge) in cases {
         let judgement = judged(move |_| act.clone());
         assert_eq!(kind_of(&judgement), kind, "{what}");
         let score = (kind == "ok").then_some(3.0);
         assert_eq!(judgement.score(), score, "{what}: never a grade of what is unreadable");
+        let Spent { n_replies, usage, n_silent, .. } = judgement.spent;
+        assert_eq!((n_replies, usage.input, usage.output, n_silent), charge, "{what}");
     }
-    let mut cut = answer(r#"{"explanation": "and so"#);
-    choice(&mut cut, "finish_reason", "length".into());
-    let judgement = judged(move |_| Act::json(200, &cut));
-    assert_eq!((kind_of(&judgement), judgement.spent.n_replies), ("truncated".to_owned(), 3));
 }
 
 #[test]
@@ -254,6 +277,89 @@ fn a_server_that_reasons_or_ignores_schemas_is_found_out() {
     assert_eq!(endpoint.most_output(&request), 4196);
 }
 
+/// A server that answers as the plain one does but for what `change` does to its answers, by their number.
+fn changed(change: impl Fn(usize, &Asked, &mut Value) + Send + Sync + 'static) -> Server {
+    Server::new(move |n, asked| match probe_answer(asked).unwrap_or_else(|| Act::content("{\"answer\": 0}")) {
+        Act::Answer { status: 200, body, .. } => {
+            let mut body = serde_json::from_slice(&body).unwrap();
+            change(n, asked, &mut body);
+            Act::json(200, &body)
+        }
+        refused => refused,
+    })
+}
+
+/// What each server is found to do, and the whole request that it then gets.
+#[test]
+fn the_request_after_the_probe_is_what_the_server_takes() {
+    let log_probs = |at: f64| {
+        let tops = json!([{ "token": "4", "logprob": at }, { "token": "3", "logprob": -3.0 }]);
+        json!({ "content": [{ "token": "4", "logprob": at, "top_logprobs": tops }] })
+    };
+    let is_digit = |asked: &Asked| asked.text().starts_with("Answer with one digit");
+    let strict = json!({ "type": "json_schema", "json_schema": { "name": "verdict", "strict": true, "schema": { "type": "object" } } });
+    let golden = |more: Value| {
+        let mut body = json!({
+            "model": "scripted", "messages": [{ "role": "user", "content": "hello" }],
+            "max_tokens": 7, "temperature": 0.0, "seed": 0, "response_format": strict
+        });
+        more.as_object().unwrap().iter().for_each(|(key, value)| body[key] = value.clone());
+        body
+    };
+    let cases = [
+        ("400 to `logprobs`", whims(&[("logprobs", 400)], 20), (None, false, Some(true)), json!({})),
+        ("403 to `logprobs`", whims(&[("logprobs", 403)], 20), (None, false, Some(true)), json!({})),
+        (
+            "`reasoning_content`",
+            changed(|_, _, body| body["choices"][0]["message"]["reasoning_content"] = "17 and 25 are".into()),
+            (None, true, Some(true)),
+            json!({ "max_tokens": 4103 }),
+        ),
+        (
+            "`<think>`",
+            changed(|_, _, body| {
+                let content = body["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+                body["choices"][0]["message"]["content"] = format!("<think>\nSo.\n</think>\n{content}").into();
+            }),
+            // its answer to the schema is none that is held to it: no JSON from its first letter on
+            (None, true, Some(true)),
+            json!({ "max_tokens": 4103, "response_format": null }),
+        ),
+        (
+            "other words each time",
+            changed(move |n, asked, body| {
+                if is_digit(asked) {
+                    body["choices"][0]["message"]["content"] = n.to_string().into();
+                }
+            }),
+            (None, false, Some(false)),
+            json!({}),
+        ),
+        (
+            "the same words with other log-probabilities",
+            changed(move |n, asked, body| {
+                if is_digit(asked) && asked.body["logprobs"] == json!(true) {
+                    body["choices"][0]["logprobs"] = log_probs(-0.1 - n as f64 / 1000.0);
+                }
+            }),
+            (Some(20), false, Some(false)),
+            json!({ "logprobs": true, "top_logprobs": 20 }),
+        ),
+    ];
+    for (what, server, found, more) in cases {
+        let endpoint = open(&server).unwrap();
+        let says = endpoint.found();
+        assert_eq!((says.top_log_probs, says.reasons, says.is_repeatable), found, "{what}");
+        assert_eq!(endpoint.abilities().is_repeatable, found.2, "{what}");
+        let schema = Some(json!({ "type": "object" }));
+        endpoint.complete(&Request { wanted: vec!["4".into()], schema, ..Request::of_user("hello", 7) }).unwrap();
+        let mut want = golden(more);
+        // what is null is not said at all
+        want.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        assert_eq!(server.asked().pop().unwrap().body, want, "{what}");
+    }
+}
+
 #[test]
 fn a_server_that_answers_nothing_says_what_to_do() {
     let error = |status| open(&Server::new(move |_, _| Act::json(status, &json!({})))).unwrap_err();
@@ -327,4 +433,58 @@ fn a_bound_on_the_cost_stops_before_the_request_that_could_exceed_it() {
     assert!((5..40).contains(&n) && paid <= 0.01 && paid > 0.0035, "{n} asked for {paid}");
     assert_eq!(n_ok(0.000_001), 0);
     assert_eq!(kind_of(&ask(Some(0.000_001))[0]), "budget");
+}
+
+/// Nothing that a panic, a log or a file could hold of a server shows the key, however the server spells it.
+#[test]
+fn a_key_is_in_nothing_that_could_be_printed_or_kept() {
+    // a test sets no variable, and this one is set, and has signs that JSON may escape
+    const VARIABLE: &str = "PATH";
+    let key = std::env::var(VARIABLE).unwrap();
+    let escaped = key.replace('/', "\\/");
+    assert_ne!(escaped, key);
+    let holds = |text: &str| text.contains(&key) || text.contains(&escaped);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.jsonl");
+
+    let (sent, quoted) = (key.clone(), escaped.clone());
+    let server = Server::new(move |n, asked| {
+        assert!(asked.head.contains(&sent), "the key is sent");
+        let mut body = match probe_answer(asked) {
+            Some(Act::Answer { status: 200, body, .. }) => String::from_utf8(body).unwrap(),
+            Some(_) => json!({ "error": { "message": "no path for KEY" } }).to_string(),
+            None if n % 2 == 1 => json!({ "error": { "message": "bad key KEY" } }).to_string(),
+            None => answer("{\"explanation\": \"KEY\", \"answer\": 0}").to_string(),
+        };
+        let status = if body.contains("error") { 400 } else { 200 };
+        body = body.replace("KEY", &quoted).replace("scripted-1", &quoted);
+        let headers = vec![("location", format!("http://127.0.0.1:9/{quoted}"))];
+        Act::Answer { status: if status == 400 && n % 4 == 1 { 307 } else { status }, headers, body: body.into_bytes() }
+    });
+    let settings = ServerSettings { api_key_env: VARIABLE.into(), ..settings_of(&server) };
+    let store = Arc::new(Store::open(&path).unwrap());
+    let endpoint = Endpoint::open(&settings, &store).unwrap();
+    let mut seen = vec![format!("{settings:?} {endpoint:?} {:?}", endpoint.reported())];
+    let recorder = Recorder::new("m", Box::new(endpoint), store, Purse::new(None, None).unwrap()).unwrap();
+    let judge = Judge::new(recorder, PromptSet::builtin(), Settings::default()).unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for i in 0..8 {
+        let judgement =
+            judge.judge(&Sample::new("a", "@@ -1 +1 @@\n-x = 1\n+x = 2\n", &format!("text {i}")), Strategy::Direct);
+        kinds.insert(kind_of(&judgement));
+        seen.push(format!("{judgement:?} {:?}", judgement.failure().map(ToString::to_string)));
+    }
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["http_307", "http_400", "ok"]);
+    seen.push(format!("{judge:?}"));
+    // and where the server cannot be used at all
+    let quoted = key.clone();
+    let closed = Server::new(move |_, _| Act::json(401, &json!({ "error": { "message": quoted.clone() } })));
+    let settings = ServerSettings { api_key_env: VARIABLE.into(), ..settings_of(&closed) };
+    let error = Endpoint::open(&settings, &Arc::new(Store::in_memory())).unwrap_err();
+    assert!(error.to_string().contains("[key]"), "{error}");
+    seen.push(format!("{error} {error:?} {:?}", error.hint()));
+    seen.push(std::fs::read_to_string(&path).unwrap());
+    for text in seen {
+        assert!(!holds(&text), "{text}");
+    }
 }

@@ -44,12 +44,52 @@ pub trait Transport: Send + Sync {
 }
 
 /// A key that is sent and never shown.
-struct Key(Option<String>);
+struct Key(String);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "a key" } else { "no key" })
+        f.write_str("a key")
     }
+}
+
+impl Key {
+    /// Bytes with `[key]` wherever they hold the key, as it is or with signs escaped as in JSON or an address: whoever reads them
+    /// unescapes it.
+    fn hidden_in(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let (mut out, mut rest) = (Vec::new(), &bytes[..]);
+        while let Some((place, n)) = (0..rest.len()).find_map(|place| Some((place, self.n_spelt(&rest[place..])?))) {
+            out.extend(&rest[..place]);
+            out.extend(b"[key]");
+            rest = &rest[place + n..];
+        }
+        if out.is_empty() {
+            return bytes;
+        }
+        out.extend(rest);
+        out
+    }
+
+    /// How many bytes at the beginning of a text spell the key, if they do.
+    fn n_spelt(&self, text: &[u8]) -> Option<usize> {
+        self.0.bytes().try_fold(0, |n, byte| Some(n + n_of_byte(&text[n..], byte)?))
+    }
+}
+
+/// Backslashes that may stand before an escaped sign: JSON as a string of JSON has more than one.
+const MOST_BACKSLASHES: usize = 8;
+
+/// How many bytes at the beginning of a text spell a byte of the key, if they do.
+fn n_of_byte(text: &[u8], byte: u8) -> Option<usize> {
+    let is_hex = |digits: [u8; 2]| digits.eq_ignore_ascii_case(format!("{byte:02x}").as_bytes());
+    let n_before = text.iter().take(MOST_BACKSLASHES).take_while(|byte| **byte == b'\\').count();
+    let n = match text[n_before..] {
+        _ if byte == b'\\' && n_before > 0 => 0,
+        [b'u', b'0', b'0', a, b, ..] if n_before > 0 && is_hex([a, b]) => 5,
+        [b'%', a, b, ..] if n_before == 0 && is_hex([a, b]) => 3,
+        [sign, ..] if sign == byte && (n_before == 0 || !byte.is_ascii_alphanumeric()) => 1,
+        _ => return None,
+    };
+    Some(n_before + n)
 }
 
 /// A server over HTTP, through the proxy that the environment names unless it is this machine.
@@ -57,7 +97,7 @@ impl fmt::Debug for Key {
 pub struct Http {
     agent: Agent,
     base_url: String,
-    key: Key,
+    key: Option<Key>,
     most_bytes: u64,
 }
 
@@ -79,7 +119,7 @@ impl Http {
         let config = if is_loopback(host) { config.proxy(None) } else { config };
         let key = env::var(&settings.api_key_env).ok().filter(|key| !key.is_empty());
         let most_bytes = if settings.top_log_probs.is_some() { MOST_BYTES_OF_TOPS } else { MOST_BYTES };
-        Http { agent: config.build().new_agent(), base_url: settings.base_url.clone(), key: Key(key), most_bytes }
+        Http { agent: config.build().new_agent(), base_url: settings.base_url.clone(), key: key.map(Key), most_bytes }
     }
 
     /// Name and port.
@@ -99,18 +139,21 @@ impl Http {
             }
             other => (Kind::Connect, other.to_string()),
         };
-        Failure::new(kind, self.without_key(&what))
+        Failure::new(kind, String::from_utf8_lossy(&self.without_key(what.into_bytes())))
     }
 
-    fn without_key(&self, text: &str) -> String {
-        self.key.0.as_ref().map_or_else(|| text.to_owned(), |key| text.replace(key.as_str(), "[key]"))
+    fn without_key(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match &self.key {
+            Some(key) => key.hidden_in(bytes),
+            None => bytes,
+        }
     }
 }
 
 impl Transport for Http {
     fn post(&self, path: &str, body: &[u8]) -> Result<Answer, Failure> {
         let mut request = self.agent.post(format!("{}/{path}", self.base_url)).content_type("application/json");
-        if let Some(key) = &self.key.0 {
+        if let Some(Key(key)) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
         let mut answer = request.send(body).map_err(|error| self.failure(&error))?;
@@ -118,22 +161,34 @@ impl Transport for Http {
         let (retry_after_ms, retry_after) = (header("retry-after-ms"), header("retry-after"));
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(self.most_bytes).read_to_vec();
-        let body = body.map_err(|error| self.failure(&error))?;
         // an error page may quote the request's headers
-        let body = match &self.key.0 {
-            Some(key) if contains(&body, key.as_bytes()) => {
-                self.without_key(&String::from_utf8_lossy(&body)).into_bytes()
-            }
-            _ => body,
-        };
+        let body = self.without_key(body.map_err(|error| self.failure(&error))?);
         Ok(Answer { status, retry_after_ms, retry_after, body })
     }
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
-
 fn host_of(base_url: &str) -> &str {
     base_url.split_once("://").map_or(base_url, |(_, rest)| rest).split('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_hidden_however_it_is_spelt() {
+        let key = Key("sk-a/b+c=\"".to_owned());
+        for (said, hidden) in [
+            ("sk-a/b+c=\"", "[key]"),
+            (r#"bad key sk-a\/b\u002Bc=\", sk-a/b\u002bc\u003d\u0022!"#, "bad key [key], [key]!"),
+            (r"\u0073\u006b-a\/b+c%3D%22 of two: sk-sk-a/b+c=%22", "[key] of two: sk-[key]"),
+            (r#"{\"error\": \"sk-a\\/b\\u002bc=\\\"\"}"#, r#"{\"error\": \"[key]\"}"#),
+            ("sk-a/b+c= and sk-a", "sk-a/b+c= and sk-a"),
+            ("", ""),
+        ] {
+            assert_eq!(String::from_utf8(key.hidden_in(said.into())).unwrap(), hidden, "{said}");
+        }
+        assert_eq!(key.hidden_in(b"\xff sk-a/b+c=\" \xfe".to_vec()), b"\xff [key] \xfe", "all else stays as it is");
+        assert_eq!(format!("{key:?}"), "a key");
+    }
 }

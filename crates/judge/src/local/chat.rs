@@ -187,7 +187,7 @@ impl Chat {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
 
     use veridiff_engine::files::tokenizer::from_json;
@@ -205,7 +205,7 @@ mod tests {
         {%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}";
 
     /// What Llama 3.1's does, in our words: a date before the system's message, and no blanks around messages.
-    const LLAMA31: &str = "{{- bos_token }}{%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content'].strip() %}\
+    pub const LLAMA31: &str = "{{- bos_token }}{%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content'].strip() %}\
         {%- set messages = messages[1:] %}{%- else %}{%- set system = '' %}{%- endif %}\
         {{- '<|start_header_id|>system<|end_header_id|>\\n\\nToday: ' }}{%- if today is defined %}{{- today }}{%- else %}{{- '26 Jul' }}\
         {%- endif %}{{- '\\n\\n' + system + '<|eot_id|>' }}{%- for message in messages %}\
