@@ -28,7 +28,8 @@ Examples:
   veridiff study ask tasks.jsonl --backend openai:http://localhost:8080/v1#MODEL -o judged.jsonl
   veridiff study cases tasks.jsonl judged.jsonl -o cases.jsonl
   veridiff verify --input cases.jsonl -o verified.jsonl
-  veridiff study tables judged.jsonl --verified verified.jsonl
+  veridiff study label tasks.jsonl judged.jsonl --backend local:qwen2.5-coder-1.5b -o labelled.jsonl
+  veridiff study tables labelled.jsonl --verified verified.jsonl
 
 docs/study.md goes through a study from the tasks to its tables.";
 
@@ -50,6 +51,8 @@ enum Step {
     Prompts(PromptsArgs),
     /// Ask a judge, and write what it says as judged rows
     Ask(AskArgs),
+    /// Ask a judge what the reasons of judged rows are worth: whether they fit the verdict, name the true fault, and why a no came to be
+    Label(LabelArgs),
     /// Write the cases that verify the fixes of judged rows
     Cases(CasesArgs),
     /// Print the tables: error rates, flips, reasons, and what each rule of the filter leaves
@@ -158,6 +161,28 @@ struct AskArgs {
 }
 
 #[derive(Debug, clap::Args)]
+struct LabelArgs {
+    /// Tasks, as `study tasks` writes them
+    #[arg(value_name = "TASKS")]
+    tasks: PathBuf,
+    /// Judged rows; labels that they have stay
+    #[arg(value_name = "JUDGED")]
+    judged: PathBuf,
+    /// Who is asked, as for `study ask`; better another model than the one that judged
+    #[arg(long, value_name = "SPEC")]
+    backend: String,
+    /// Where the rows with their labels go (.jsonl); replies are kept beside it (.replies.jsonl), and none is asked for twice
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Other words to ask in: a .toml file with tables `consistency`, `awareness`, `reason`
+    #[arg(long, value_name = "FILE")]
+    prompts: Option<PathBuf>,
+    /// Questions at the same time
+    #[arg(short, long, value_name = "N", default_value_t = 4)]
+    jobs: usize,
+}
+
+#[derive(Debug, clap::Args)]
 struct CasesArgs {
     /// Tasks, as `study tasks` writes them
     #[arg(value_name = "TASKS")]
@@ -203,6 +228,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Step::Mutate(args) => tasks::mutate(&args),
         Step::Prompts(args) => judged::prompts(&args),
         Step::Ask(args) => judged::ask(&args),
+        Step::Label(args) => judged::label(&args),
         Step::Cases(args) => judged::cases(&args),
         Step::Tables(args) => judged::print_tables(&args),
         Step::Samples(args) => judged::samples(&args),

@@ -216,6 +216,67 @@ fn the_table_is_the_same_whatever_runs_beside_and_from_a_cache() {
 }
 
 #[test]
+fn reasons_are_labelled_by_a_backend() {
+    let desk = Desk::new();
+    let task = json!({ "task_id": "t", "dataset": "d", "language": "python", "variant": "canonical", "truth": "correct", "requirement": "Adds 1.",
+                       "code": RIGHT, "entry_point": "f", "test": "" });
+    desk.write("tasks.jsonl", task.to_string());
+    let row = |variant: &str, truth: &str, response: &str| {
+        json!({ "task_id": "t", "dataset": "d", "variant": variant, "truth": truth, "judge": "j", "mode": "explain", "response": response,
+                "code": RIGHT, "entry_point": "f", "bug_type": if truth == "buggy" { json!("operator misuse") } else { Value::Null } })
+        .to_string()
+    };
+    let rows = [
+        row("canonical", "correct", "No\nIt is off by one."),
+        row("buggy", "buggy", "Yes\nIt subtracts where it must add."),
+        row("other", "buggy", "No"),
+    ];
+    desk.write("judged.jsonl", rows.join("\n"));
+    let replies = |words: &[&str], replies: &[Value]| {
+        let replies: Vec<String> = replies.iter().map(Value::to_string).collect();
+        json!({ "all": words, "replies": replies }).to_string()
+    };
+    let agrees = |agreement: &str, direction: &str| json!({ "evidence": "It", "agreement": agreement, "direction": direction, "confidence": 70 });
+    desk.write(
+        "script.jsonl",
+        [
+            replies(
+                &["main reason", "off by one", "Adds 1."],
+                &[json!({ "reason": "Laziness" }), json!({ "reason": "Boundary Error" })],
+            ),
+            replies(
+                &["kind of the fault: operator misuse"],
+                &[json!({ "fault": "match", "symptoms": "not_mentioned" })],
+            ),
+            replies(&["speak", "answer: Yes"], &[agrees("contradiction", "YES_but_negative")]),
+            replies(&["speak", "answer: No"], &[agrees("consistent", "none")]),
+        ]
+        .join("\n"),
+    );
+    let label = "study label tasks.jsonl judged.jsonl --backend scripted:script.jsonl";
+    let run = desk.run_line(&format!("{label} -o labelled.jsonl"));
+    assert!(run.stderr.contains("4 labels of 3 rows by scripted, 0 missing"), "{}", run.stderr);
+    let tables = desk.run_line("study tables labelled.jsonl").stdout;
+    for line in [
+        "| j | explain | Boundary Error | 100.0 [20.7, 100.0] | 1 | 1 |",
+        "| j | explain | 50.0 [9.5, 90.5] | 1 | 0 | 0 | 1 | 2 |",
+        "| j | explain | operator misuse | 100.0 [20.7, 100.0] | 0.0 [0.0, 79.3] | 0 | 0 | 1 |",
+    ] {
+        assert!(tables.contains(line), "{line}\n{tables}");
+    }
+    // what is labelled stays so, and nothing is asked for again: nobody answers here
+    desk.write("nobody.jsonl", "");
+    let again = "study label tasks.jsonl labelled.jsonl --backend scripted:nobody.jsonl -o again.jsonl";
+    assert!(desk.run_line(again).stderr.contains("0 labels of 3 rows"), "{again}");
+    assert_eq!(desk.text("again.jsonl"), desk.text("labelled.jsonl"));
+    // a label that cannot be had is missing, and everything else is kept
+    let run = desk.run_line("study label tasks.jsonl judged.jsonl --backend scripted:nobody.jsonl -o none.jsonl");
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("0 labels of 3 rows") && run.stderr.contains("4 missing"), "{}", run.stderr);
+    assert_eq!(desk.text("none.jsonl").lines().count(), 3);
+}
+
+#[test]
 fn a_study_goes_from_tasks_to_tables() {
     let desk = Desk::new();
     if !confines(&desk) {

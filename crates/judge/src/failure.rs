@@ -186,7 +186,7 @@ fn server_hint(kind: Kind) -> &'static str {
         Kind::Http(404) => "check the model's name and the base address, which usually ends in /v1",
         Kind::Http(429) => "the account's quota or rate is used up; ask later, or set rpm and tpm",
         Kind::Unsupported => {
-            "log-probabilities of a given text come from /completions with `echo` (veridiff serve, llama-cpp-python) or \
+            "log-probabilities of a given text come from /completions with `echo` (veridiff serve) or \
              `prompt_logprobs` (vLLM); chat alone does not give them"
         }
         Kind::Http(300..=399) => "the server redirects; name the address that it redirects to",

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use veridiff_judge::backend::{Backend as _, Request};
 use veridiff_suites::study::{
+    label::{self, Labeller, Question},
     parse::{FixGiven, Said},
     prompt::Mode,
     tables::{Row, read_rows, read_verified, tables},
@@ -18,7 +19,8 @@ use veridiff_suites::study::{
 };
 
 use super::{
-    AskArgs, CasesArgs, Exit, PromptsArgs, SamplesArgs, TablesArgs, read, read_tasks, side_by_side, write_lines,
+    AskArgs, CasesArgs, Exit, LabelArgs, PromptsArgs, SamplesArgs, TablesArgs, read, read_tasks, side_by_side,
+    write_lines,
 };
 use crate::{
     args::backend::{self, BoundArgs, Opened},
@@ -97,11 +99,54 @@ fn row_of(task: &Task, mode: Mode, judge: &str) -> Row {
         reason: None,
         a1: None,
         a1_type: None,
+        a1_evidence: None,
+        a1_confidence: None,
         a2_bug: None,
         a2_symptoms: None,
         bug_type: task.bug_type.clone(),
         failure_symptoms: task.failure_symptoms.clone(),
+        labelled_by: None,
     }
+}
+
+pub(super) fn label(args: &LabelArgs) -> anyhow::Result<Exit> {
+    let tasks = read_tasks(&args.tasks)?;
+    let requirements: HashMap<(&str, &str), &str> =
+        tasks.iter().map(|task| ((task.dataset.as_str(), task.task_id.as_str()), task.requirement.as_str())).collect();
+    let mut prompts = label::prompts();
+    if let Some(path) = &args.prompts {
+        prompts = prompts.with_file(path)?;
+    }
+    let rows = judged(&args.judged)?;
+    let (replies, bounds) = (backend::beside(&args.output), BoundArgs::default());
+    let Opened { recorder, .. } = backend::open(&args.backend, Some(args.jobs), Some(&replies), false, bounds)?;
+    let labeller = Labeller::new(recorder, prompts);
+    let labelled = side_by_side(&rows, args.jobs, "rows", |row| {
+        let mut row = row.clone();
+        let requirement = requirements.get(&(row.dataset.as_str(), row.task_id.as_str())).copied();
+        let asked: Vec<_> = Question::ALL
+            .into_iter()
+            .filter(|question| question.is_open(&row))
+            // without the requirement nobody can say why a program that meets it was rejected
+            .filter(|question| *question != Question::Reason || requirement.is_some())
+            .collect();
+        let answers = asked.iter().map(|question| labeller.label(*question, requirement.unwrap_or_default(), &mut row));
+        let failures: Vec<_> = answers.filter_map(Result::err).collect();
+        (row, asked.len(), failures)
+    });
+    let (mut lines, mut n_asked, mut n_failed) = (Vec::new(), 0, 0);
+    for (row, asked, failures) in labelled {
+        for failure in &failures {
+            note(&format!("{}: no label: {failure}", row.case_id()));
+        }
+        (n_asked, n_failed) = (n_asked + asked, n_failed + failures.len());
+        lines.push(serde_json::to_string(&row)?);
+    }
+    let n = lines.len();
+    write_lines(&args.output, lines.into_iter())?;
+    let (got, by) = (n_asked - n_failed, labeller.name());
+    note(&format!("{got} labels of {n} rows by {by}, {n_failed} missing; in {}", args.output.display()));
+    Ok(if n_failed > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }
 
 fn judged(path: &Path) -> anyhow::Result<Vec<Row>> {

@@ -59,6 +59,12 @@ pub struct Row {
     /// Which way a contradiction goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a1_type: Option<String>,
+    /// The words that decided it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a1_evidence: Option<String>,
+    /// How sure whoever labelled it was, 0 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a1_confidence: Option<f64>,
     /// Whether the reasons name the true kind of fault: `match`, `mismatch`, `not_mentioned`, `unclear`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2_bug: Option<String>,
@@ -71,6 +77,9 @@ pub struct Row {
     /// How it shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_symptoms: Option<String>,
+    /// Which backend was asked for labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labelled_by: Option<String>,
 }
 
 impl Row {
