@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use veridiff_judge::{
     backend::Request,
-    failure::{Failure, Kind},
+    failure::Failure,
     recorder::Recorder,
 };
 
@@ -125,7 +125,7 @@ impl Labeller {
     /// Writes the answer to a question into a row whose program is to meet `requirement`; one that cannot be had leaves the row as it is.
     ///
     /// # Errors
-    /// The backend's failure, or [`Kind::Malformed`] with what is wrong with its last answer.
+    /// The backend's failure, or [`Malformed`](veridiff_judge::failure::Kind::Malformed) with what is wrong with its last answer.
     pub fn label(&self, question: Question, requirement: &str, row: &mut Row) -> Result<(), Failure> {
         let template = self.prompts.step(question.step());
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
