@@ -3,11 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use veridiff_judge::{
-    backend::Request,
-    failure::Failure,
-    recorder::Recorder,
-};
+use veridiff_judge::{backend::Request, failure::Failure, recorder::Recorder};
 
 use super::{
     parse::Said,
