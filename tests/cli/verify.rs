@@ -269,6 +269,11 @@ fn reasons_are_labelled_by_a_backend() {
     let again = "study label tasks.jsonl labelled.jsonl --backend scripted:nobody.jsonl -o again.jsonl";
     assert!(desk.run_line(again).stderr.contains("0 labels of 3 rows"), "{again}");
     assert_eq!(desk.text("again.jsonl"), desk.text("labelled.jsonl"));
+    // a program that is in no task
+    desk.write("others.jsonl", task.to_string().replace("\"t\"", "\"u\""));
+    let run =
+        desk.run_line("study label others.jsonl judged.jsonl --backend scripted:script.jsonl -o others-labelled.jsonl");
+    assert!(run.stderr.contains("1 rejections of programs that are in no task"), "{}", run.stderr);
     // a label that cannot be had is missing, and everything else is kept
     let run = desk.run_line("study label tasks.jsonl judged.jsonl --backend scripted:nobody.jsonl -o none.jsonl");
     assert_eq!(run.code, 3, "{}", run.stderr);

@@ -124,18 +124,18 @@ pub(super) fn label(args: &LabelArgs) -> anyhow::Result<Exit> {
     let labelled = side_by_side(&rows, args.jobs, "rows", |row| {
         let mut row = row.clone();
         let requirement = requirements.get(&(row.dataset.as_str(), row.task_id.as_str())).copied();
-        let asked: Vec<_> = Question::ALL
+        // without the requirement nobody can say why a program that meets it was rejected
+        let (asked, unasked): (Vec<_>, Vec<_>) = Question::ALL
             .into_iter()
             .filter(|question| question.is_open(&row))
-            // without the requirement nobody can say why a program that meets it was rejected
-            .filter(|question| *question != Question::Reason || requirement.is_some())
-            .collect();
+            .partition(|question| *question != Question::Reason || requirement.is_some());
         let answers = asked.iter().map(|question| labeller.label(*question, requirement.unwrap_or_default(), &mut row));
         let failures: Vec<_> = answers.filter_map(Result::err).collect();
-        (row, asked.len(), failures)
+        (row, asked.len(), unasked.len(), failures)
     });
-    let (mut lines, mut n_asked, mut n_failed) = (Vec::new(), 0, 0);
-    for (row, asked, failures) in labelled {
+    let (mut lines, mut n_asked, mut n_unasked, mut n_failed) = (Vec::new(), 0, 0, 0);
+    for (row, asked, unasked, failures) in labelled {
+        n_unasked += unasked;
         for failure in &failures {
             note(&format!("{}: no label: {failure}", row.case_id()));
         }
@@ -145,6 +145,9 @@ pub(super) fn label(args: &LabelArgs) -> anyhow::Result<Exit> {
     let n = lines.len();
     write_lines(&args.output, lines.into_iter())?;
     let (got, by) = (n_asked - n_failed, labeller.name());
+    if n_unasked > 0 {
+        note(&format!("{n_unasked} rejections of programs that are in no task: not asked why"));
+    }
     note(&format!("{got} labels of {n} rows by {by}, {n_failed} missing; in {}", args.output.display()));
     Ok(if n_failed > 0 { Exit::SomeRowsFailed } else { Exit::Done })
 }
