@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use veridiff_judge::{
     backend::{Backend, Reply, Request},
@@ -165,6 +165,17 @@ pub fn ask<T>(
     }
     recorder.give_up(request, first + ATTEMPTS)?;
     Err(last)
+}
+
+/// The first JSON object of a reply, whatever stands around it.
+///
+/// # Errors
+/// There is none, or it is not of this form.
+pub fn object<T: DeserializeOwned>(reply: &str) -> Result<T, String> {
+    const NONE: &str = "the reply has no JSON object";
+    let start = reply.find('{').ok_or(NONE)?;
+    let mut objects = serde_json::Deserializer::from_str(&reply[start..]).into_iter();
+    objects.next().ok_or(NONE)?.map_err(|error| format!("the reply's JSON object: {error}"))
 }
 
 /// The answers to many questions, in their order, so many of them open at once. Each is asked on a thread that does nothing else

@@ -1,6 +1,7 @@
 //! Whether the numbers that a server tells are those of its tokens. What it calls the likeliest token of a place is put there: it must
 //! then have the probability that was told of it. Some servers give each token the number of the place behind it, which no form shows.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -18,8 +19,9 @@ const ENOUGH: usize = 3;
 /// Nats that rounding in batches of another size may make; a token of another place is several away.
 const ROUNDING: f64 = 0.5;
 
-/// How far apart the two numbers of a token are, in nats, if they are not the same: the middle one of three places of the text. `answer` is what was
-/// told of it behind the prompt, and `ask` asks about the n-th other one, prompt and all. None where they are the same or it cannot be found out.
+/// How far apart the two numbers of a token are, in nats, if they are not the same: the middle one of three places of the text. `answer`
+/// is what was told of it behind the prompt, and `ask` asks about the n-th other one, prompt and all. None where they are the same or it
+/// cannot be found out.
 ///
 /// # Errors
 /// What `ask` fails of.
@@ -56,11 +58,11 @@ pub(super) fn away(
 }
 
 fn told_of(answer: &Value) -> Option<Body> {
-    serde_json::from_value(answer.clone()).ok()
+    Body::deserialize(answer).ok()
 }
 
-/// Texts that begin as the prompt with the text and go on with the likeliest token of a place of the text where another one stands: the place, the text, and the
-/// log-probability of the token.
+/// Texts that begin as the prompt with the text and go on with the likeliest token of a place of the text where another one stands: the
+/// place, the text, and the log-probability of the token.
 fn others(told: &[Told<'_>], placed: &Placed, whole: &str) -> Vec<(usize, String, f64)> {
     let of_place = |place: usize| {
         let (likeliest, log_prob) = told[place].likeliest?;

@@ -133,8 +133,8 @@ pub fn probe(
                     Ok(ask(&format!("text-{}-next-{n}", way.name()), &body)?.json().unwrap_or_default())
                 })? {
                     said.push(format!(
-                        "{}: its numbers are not those of its tokens: what it called likeliest is {away:.1} nats less likely once it stands in \
-                         the text, as where numbers are told a place too late",
+                        "{}: its numbers are not those of its tokens: what it calls likeliest has a number {away:.1} nats away once it stands \
+                         in the text, as where numbers are told a place too late",
                         way.name()
                     ));
                     continue;

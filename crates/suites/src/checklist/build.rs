@@ -9,12 +9,8 @@ use veridiff_judge::{
 };
 use veridiff_text::{grounding::Words, named};
 
-use super::{
-    Checklist, Item, ItemLine, ReviewCase,
-    passages::{is_no_comment, without_fence},
-    replies,
-};
-use crate::ask::{Prompts, ask};
+use super::{Checklist, Item, ItemLine, ReviewCase, passages::is_no_comment, replies};
+use crate::ask::{Prompts, ask, object};
 
 /// What a checklist is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,10 +183,7 @@ fn direct(reply: &str) -> Result<Vec<Raw>, String> {
     struct Answer {
         items: Vec<Raw>,
     }
-    let text = without_fence(reply);
-    let start = text.find('{').ok_or("the reply has no JSON object")?;
-    let mut objects = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Answer>();
-    let answer = objects.next().ok_or("the reply has no JSON object")?.map_err(|error| error.to_string())?;
+    let answer: Answer = object(reply)?;
     match answer.items.iter().any(|raw| raw.text.trim().is_empty()) {
         true => Err("a point is blank".to_owned()),
         false => Ok(answer.items),

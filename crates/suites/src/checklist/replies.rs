@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ItemVerdict, PassageVerdict, passages::without_fence};
+use crate::ask::object;
 
 /// Most points of a list, and most letters of one.
 const MAX_ITEMS: usize = 64;
@@ -36,25 +37,13 @@ pub fn count(reply: &str, is_clean: bool) -> Result<(u64, bool), String> {
     Ok((count, loose))
 }
 
-/// The first JSON object of a reply.
-fn object(reply: &str) -> Result<Value, String> {
-    let text = without_fence(reply);
-    let start = text.find('{').ok_or("the reply has no JSON object")?;
-    let mut objects = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-    match objects.next() {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(error)) => Err(format!("the reply's JSON object: {error}")),
-        None => Err("the reply has no JSON object".to_owned()),
-    }
-}
-
 /// The entries `1..=n` of a list under a key, each once.
 fn numbered<T: for<'de> Deserialize<'de>>(reply: &str, key: &str, n: usize) -> Result<Vec<T>, String> {
     #[derive(Deserialize)]
     struct Numbered {
         n: usize,
     }
-    let mut object = object(reply)?;
+    let mut object: Value = object(reply)?;
     let entries = match object.get_mut(key).map(Value::take) {
         Some(Value::Array(entries)) => entries,
         _ => return Err(format!("the reply has no list `{key}`")),

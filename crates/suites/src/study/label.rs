@@ -10,7 +10,7 @@ use super::{
     tables::{REASONS, Row},
     task::Truth,
 };
-use crate::ask::{Prompts, ask};
+use crate::ask::{Prompts, ask, object};
 
 const AGREEMENTS: [&str; 3] = ["consistent", "contradiction", "unclear"];
 const DIRECTIONS: [&str; 3] = ["none", "NO_but_positive", "YES_but_negative"];
@@ -170,8 +170,6 @@ impl Labels {
 
 /// An answer, if it is one of the question's.
 fn labels(question: Question, reply: &str) -> Result<Labels, String> {
-    let json = reply.find('{').zip(reply.rfind('}')).filter(|(from, to)| from < to).map(|(from, to)| &reply[from..=to]);
-    let json = json.ok_or("no JSON object")?;
     let known = |word: &str, words: &[&'static str]| {
         let word = word.trim();
         words
@@ -180,10 +178,9 @@ fn labels(question: Question, reply: &str) -> Result<Labels, String> {
             .copied()
             .ok_or(format!("`{word}` is none of {words:?}"))
     };
-    let told = |error: serde_json::Error| error.to_string();
     Ok(match question {
         Question::Consistency => {
-            let mut said: Agreement = serde_json::from_str(json).map_err(told)?;
+            let mut said: Agreement = object(reply)?;
             said.agreement = known(&said.agreement, &AGREEMENTS)?.to_owned();
             said.direction = known(&said.direction, &DIRECTIONS)?.to_owned();
             // a direction belongs to a contradiction, and to nothing else
@@ -198,12 +195,12 @@ fn labels(question: Question, reply: &str) -> Result<Labels, String> {
             Labels::Consistency(said)
         }
         Question::Awareness => {
-            let said: Awareness = serde_json::from_str(json).map_err(told)?;
+            let said: Awareness = object(reply)?;
             let named = |word: &str| known(word, &NAMED).map(str::to_owned);
             Labels::Awareness(Awareness { fault: named(&said.fault)?, symptoms: named(&said.symptoms)? })
         }
         Question::Reason => {
-            let said: Rejection = serde_json::from_str(json).map_err(told)?;
+            let said: Rejection = object(reply)?;
             Labels::Reason(known(&said.reason, &REASONS)?)
         }
     })
