@@ -86,6 +86,7 @@ pub fn of_statement(judged: &Judged) -> Decided {
             let word = judged.turns_on.as_deref().unwrap_or("not");
             Decided::abstains(format!("whether it is true hangs on `{word}`, and no line of the change settles that"))
         }
+        Standing::Open if judged.n_mentions > 0 => Decided::abstains("no line of this diff has what it names"),
         Standing::Open => Decided::abstains("it names nothing that the change can be asked about"),
         Standing::Confirmed | Standing::Named | Standing::Worded => Decided::of(Verdict::Clear),
     }

@@ -22,7 +22,20 @@ static TURNING: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first word of a clause that turns it round, as bytes of the text.
 pub fn turning_word(clause: &Clause<'_>) -> Option<Range<usize>> {
-    TURNING.find(&clause.skeleton).map(|found| clause.origin(found.range()))
+    let skeleton = &clause.skeleton;
+    // a release (`ignore-0.4`), a path (`ignore/types`) and the area before a subject (`ignore: …`) have such words too
+    let is_name = |word: Range<usize>| {
+        let (before, behind) = (&skeleton[..word.start], &skeleton[word.end..]);
+        let mut next = behind.chars();
+        let goes_on = match (next.next(), next.next()) {
+            (Some('-'), Some(c)) => c.is_ascii_digit(),
+            (Some('.' | '/' | '_' | '='), Some(c)) => c.is_alphanumeric(),
+            _ => false,
+        };
+        goes_on || before.ends_with(['/', '_']) || (before.is_empty() && behind.starts_with(": "))
+    };
+    let mut words = TURNING.find_iter(skeleton);
+    words.find(|found| !is_name(found.range())).map(|found| clause.origin(found.range()))
 }
 
 #[cfg(test)]
@@ -42,5 +55,8 @@ mod tests {
         assert_eq!(turning("It doesn’t lock."), Some("doesn’t"));
         assert_eq!(turning("Adds a lock to `get`."), None);
         assert_eq!(turning("Calls `not_before` and `only(x)`."), None);
+        assert_eq!(turning("Release ignore-0.4.33 and docs/again/x, before.sh"), None);
+        assert_eq!(turning("ignore: add a type"), None);
+        assert_eq!(turning("It is non-null again. And/or not-null"), Some("again"));
     }
 }
