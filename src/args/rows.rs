@@ -32,8 +32,8 @@ const FIGURES: &str = "How figures are made";
 /// How figures are made.
 #[derive(Debug, clap::Args)]
 pub struct FigureArgs {
-    /// What is made of the features together: logistic (regression), boosted (trees), forest (extremely randomised trees)
-    /// or stack (families, each by a learner of its own)
+    /// What is made of the features together: logistic (regression), boosted (trees), forest (extremely randomised trees),
+    /// trees (the mean of both kinds) or stack (families, each by a learner of its own)
     #[arg(long, value_name = "LEARNER", value_parser = choice::<Learner>(Learner::NAMES), default_value_t,
           help_heading = FIGURES)]
     pub learner: Learner,

@@ -120,7 +120,7 @@ fn shuffled_labels_are_not_predicted() {
 
 #[test]
 fn shuffled_labels_are_not_predicted_by_trees_either() {
-    for learner in [Learner::Boosted, Learner::Forest] {
+    for learner in [Learner::Boosted, Learner::Forest, Learner::Mixed] {
         let mut sum = 0.0;
         for seed in 0..4 {
             let mut rows = rows(1.5, false, seed);
@@ -391,7 +391,7 @@ fn a_detector_of_trees_keeps_them_beside_the_coefficients_that_explain() {
     };
     let of_logistic: Value = serde_json::from_str(&logistic.to_json()).unwrap();
     assert_eq!((&of_logistic["model"]["kind"], of_logistic.get("regression")), (&"logistic".into(), None));
-    for learner in [Learner::Boosted, Learner::Forest] {
+    for learner in [Learner::Boosted, Learner::Forest, Learner::Mixed] {
         let (detector, kind) = (of(learner), learner.to_string());
         assert_eq!((&detector.features, detector.learner()), (&logistic.features, learner));
         assert_eq!(detector.regression(), logistic.regression());

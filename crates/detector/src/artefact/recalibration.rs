@@ -331,7 +331,7 @@ mod tests {
         let rows = toy::two_features(120);
         let (n, labels) = (rows.len(), &rows.labels);
         let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
-        for learner in [Learner::Logistic, Learner::Boosted, Learner::Forest] {
+        for learner in [Learner::Logistic, Learner::Boosted, Learner::Forest, Learner::Mixed] {
             let settings = EvalSettings { n_folds: 4, l2: 1.0, learner, bootstrap };
             let folds = grouped_folds(labels, &rows.groups, 4, 1).unwrap();
             let (columns, method) = ([0, 1], CalibrationMethod::Platt);

@@ -48,7 +48,7 @@ impl Learn for BoostedTrees {
 ///
 /// # Errors
 /// [`DetectorError::Trees`] with what the crate says.
-fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
+pub fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
     let (n, n_features) = features.dim();
     let by_column: Vec<f64> = features.axis_iter(Axis(1)).flatten().copied().collect();
     let matrix = Matrix::new(&by_column, n, n_features);

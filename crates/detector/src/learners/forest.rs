@@ -15,10 +15,19 @@ use crate::{
     },
 };
 
-/// Trees whose mean is taken.
-const TREES: usize = 300;
-/// Least rows in a leaf.
-const LEAF_ROWS: usize = 3;
+/// How far a forest grows.
+#[derive(Debug, Clone, Copy)]
+pub struct Growth {
+    /// Trees whose mean is taken.
+    pub trees: usize,
+    /// Least rows in a leaf.
+    pub leaf_rows: usize,
+    /// Most splits above a leaf.
+    pub max_depth: usize,
+}
+
+/// A forest that stands alone.
+const ALONE: Growth = Growth { trees: 300, leaf_rows: 3, max_depth: usize::MAX };
 /// Share of the features of which a split draws one threshold each.
 const FEATURES_SHARE: f64 = 0.3;
 /// But of so many at least, where there are as many: one that is constant among a node's rows cannot split them.
@@ -35,7 +44,7 @@ impl Learn for RandomisedTrees {
     const TITLE: &'static str = "extremely randomised trees";
 
     fn fit(rows: &TrainingRows, settings: LearnSettings) -> Result<Trees, DetectorError> {
-        grow(rows.features.view(), &rows.labels, settings.seed)
+        grow(rows.features.view(), &rows.labels, ALONE, settings.seed)
     }
 }
 
@@ -44,7 +53,7 @@ impl Learn for RandomisedTrees {
 ///
 /// # Errors
 /// [`DetectorError::Trees`] when a feature spans more than a float holds: thresholds are drawn from its range.
-fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, DetectorError> {
+pub fn grow(features: ArrayView2<f64>, labels: &[bool], growth: Growth, seed: u64) -> Result<Trees, DetectorError> {
     for column in features.axis_iter(Axis(1)) {
         let (least, most) = range(column.iter().copied());
         if !(most - least).is_finite() {
@@ -54,10 +63,12 @@ fn grow(features: ArrayView2<f64>, labels: &[bool], seed: u64) -> Result<Trees, 
     let n_features = features.ncols();
     let drawn = (n_features as f64 * FEATURES_SHARE).ceil() as usize;
     let share = labels.iter().filter(|positive| **positive).count() as f64 / labels.len() as f64;
-    let grower = Grower { features: features.view(), labels, drawn: drawn.max(MIN_FEATURES.min(n_features)), share };
-    let first_seed = seed.wrapping_mul(TREES as u64);
+    let grower =
+        Grower { features: features.view(), labels, growth, drawn: drawn.max(MIN_FEATURES.min(n_features)), share };
+    let n_trees = growth.trees as u64;
+    let first_seed = seed.wrapping_mul(n_trees);
     let grown: Vec<(Tree, Vec<f64>)> =
-        (0..TREES as u64).into_par_iter().map(|i| grower.tree(first_seed.wrapping_add(i))).collect();
+        (0..n_trees).into_par_iter().map(|i| grower.tree(first_seed.wrapping_add(i))).collect();
     let (trees, gains): (Vec<Tree>, Vec<Vec<f64>>) = grown.into_iter().unzip();
     let mut gain = vec![0.0; n_features];
     for of_tree in gains {
@@ -106,6 +117,7 @@ struct Split {
 struct Grower<'a> {
     features: ArrayView2<'a, f64>,
     labels: &'a [bool],
+    growth: Growth,
     /// Features of which a split draws a threshold each.
     drawn: usize,
     /// Share of positive rows.
@@ -118,10 +130,11 @@ impl Grower<'_> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows: Vec<usize> = (0..self.labels.len()).collect();
         let (mut tree, mut gain) = (Tree::default(), vec![0.0; self.features.ncols()]);
-        let mut open = vec![(push_leaf(&mut tree, 0.0), 0..rows.len())];
-        while let Some((node, span)) = open.pop() {
+        let mut open = vec![(push_leaf(&mut tree, 0.0), 0..rows.len(), 0)];
+        while let Some((node, span, depth)) = open.pop() {
             let of_node = &mut rows[span.clone()];
-            let Some(Split { feature, threshold, gain: gained }) = self.best_split(of_node, &mut rng) else {
+            let split = if depth < self.growth.max_depth { self.best_split(of_node, &mut rng) } else { None };
+            let Some(Split { feature, threshold, gain: gained }) = split else {
                 tree.value[node] = self.leaf_value(self.count(of_node));
                 continue;
             };
@@ -130,8 +143,8 @@ impl Grower<'_> {
             let (left, right) = (push_leaf(&mut tree, 0.0), push_leaf(&mut tree, 0.0));
             (tree.feature[node], tree.threshold[node]) = (Some(feature), threshold);
             (tree.left[node], tree.right[node]) = (left, right);
-            open.push((right, span.start + n_left..span.end));
-            open.push((left, span.start..span.start + n_left));
+            open.push((right, span.start + n_left..span.end, depth + 1));
+            open.push((left, span.start..span.start + n_left, depth + 1));
         }
         (tree, gain)
     }
@@ -143,14 +156,14 @@ impl Grower<'_> {
     /// What a leaf adds to the log-odds of the mean.
     fn leaf_value(&self, leaf: Count) -> f64 {
         let share = (leaf.positive as f64 + PRIOR_ROWS * self.share) / (leaf.rows as f64 + PRIOR_ROWS);
-        (logit(share) - logit(self.share)) / TREES as f64
+        (logit(share) - logit(self.share)) / self.growth.trees as f64
     }
 
     /// The best of thresholds drawn at random, one for each of the features drawn; none where rows of one label are alone, or where no
     /// threshold leaves enough rows on both sides.
     fn best_split(&self, rows: &[usize], rng: &mut ChaCha8Rng) -> Option<Split> {
         let all = self.count(rows);
-        if all.rows < 2 * LEAF_ROWS || all.positive == 0 || all.positive == all.rows {
+        if all.rows < 2 * self.growth.leaf_rows || all.positive == 0 || all.positive == all.rows {
             return None;
         }
         let mut best: Option<Split> = None;
@@ -169,7 +182,7 @@ impl Grower<'_> {
                 left.positive += is_left * usize::from(self.labels[row]);
             }
             let right = Count { rows: all.rows - left.rows, positive: all.positive - left.positive };
-            if left.rows < LEAF_ROWS || right.rows < LEAF_ROWS {
+            if left.rows < self.growth.leaf_rows || right.rows < self.growth.leaf_rows {
                 continue;
             }
             let gain = left.purity() + right.purity() - all.purity();
@@ -213,7 +226,7 @@ mod tests {
     #[test]
     fn trees_find_what_no_plane_separates_in_rows_that_they_have_not_seen() {
         let (x, labels) = banded(600, 1);
-        let trees = grow(x.view(), &labels, 0).unwrap();
+        let trees = grow(x.view(), &labels, ALONE, 0).unwrap();
         let (unseen, wanted) = banded(600, 2);
         let right =
             unseen.outer_iter().zip(&wanted).filter(|(row, label)| (trees.log_odds(&row.to_vec()) > 0.0) == **label);
@@ -221,15 +234,15 @@ mod tests {
         assert!(right.count() > 450);
         assert!((trees.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(trees.gain[1..].iter().all(|gain| *gain < trees.gain[0]), "{:?}", trees.gain);
-        assert_eq!((trees.fault(10), trees.trees.len()), (None, TREES));
+        assert_eq!((trees.fault(10), trees.trees.len()), (None, ALONE.trees));
     }
 
     #[test]
     fn the_seed_fixes_the_result_and_the_file_keeps_it() {
         let (x, labels) = banded(100, 1);
-        let trees = grow(x.view(), &labels, 7).unwrap();
-        assert_eq!(trees, grow(x.view(), &labels, 7).unwrap());
-        assert_ne!(trees, grow(x.view(), &labels, 8).unwrap());
+        let trees = grow(x.view(), &labels, ALONE, 7).unwrap();
+        assert_eq!(trees, grow(x.view(), &labels, ALONE, 7).unwrap());
+        assert_ne!(trees, grow(x.view(), &labels, ALONE, 8).unwrap());
         let text = serde_json::to_string(&trees).unwrap();
         assert_eq!(serde_json::from_str::<Trees>(&text).unwrap(), trees);
     }
@@ -239,7 +252,7 @@ mod tests {
         let (mut x, labels) = banded(200, 3);
         // few values, so that many rows lie on a threshold's side together
         x.mapv_inplace(|value| (value * 4.0).round());
-        let trees = grow(x.view(), &labels, 5).unwrap();
+        let trees = grow(x.view(), &labels, ALONE, 5).unwrap();
         let share = labels.iter().filter(|label| **label).count() as f64 / 200.0;
         assert_eq!(trees.base, logit(share));
         let mut n_splits = 0;
@@ -255,12 +268,12 @@ mod tests {
                     assert_eq!((rows, tree.value[node]), (0, 0.0));
                     continue;
                 }
-                assert!(rows >= LEAF_ROWS);
+                assert!(rows >= ALONE.leaf_rows);
                 let want = logit((positive as f64 + share) / (rows as f64 + 1.0)) - trees.base;
-                assert!((tree.value[node] * TREES as f64 - want).abs() < 1e-9, "{} {want}", tree.value[node]);
+                assert!((tree.value[node] * ALONE.trees as f64 - want).abs() < 1e-9, "{} {want}", tree.value[node]);
             }
         }
-        assert!(n_splits > 10 * TREES, "{n_splits}");
+        assert!(n_splits > 10 * ALONE.trees, "{n_splits}");
     }
 
     #[test]
@@ -268,7 +281,7 @@ mod tests {
         // 20 rows at 0, of which 5 are positive, and 10 at 1, of which 8 are: no other split is there to be made
         let x = Array2::from_shape_fn((30, 1), |(row, _)| f64::from(u8::from(row >= 20)));
         let labels: Vec<bool> = (0..30).map(|row| !(5..22).contains(&row)).collect();
-        let trees = grow(x.view(), &labels, 1).unwrap();
+        let trees = grow(x.view(), &labels, ALONE, 1).unwrap();
         assert!(trees.trees.iter().all(|tree| tree.feature == [Some(0), None, None]));
         let prior = 13.0 / 30.0;
         assert!((trees.log_odds(&[0.0]) - logit((5.0 + prior) / 21.0)).abs() < 1e-9, "{}", trees.log_odds(&[0.0]));
@@ -281,7 +294,7 @@ mod tests {
         let mut x = Array2::zeros((20, 2));
         (x[[0, 1]], x[[1, 1]]) = (-f64::MAX, f64::MAX);
         let labels: Vec<bool> = (0..20).map(|row| row % 2 == 0).collect();
-        let error = grow(x.view(), &labels, 0).unwrap_err().to_string();
+        let error = grow(x.view(), &labels, ALONE, 0).unwrap_err().to_string();
         assert!(error.contains("from -1.7976931348623157e308"), "{error}");
     }
 }

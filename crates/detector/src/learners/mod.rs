@@ -4,9 +4,9 @@
 //! | file | owns |
 //! |---|---|
 //! | `logistic.rs` | scaling and penalised logistic regression, for predicting |
-//! | `boosted.rs`, `forest.rs` | trees: gradient-boosted ones, extremely randomised ones |
+//! | `boosted.rs`, `forest.rs`, `mixed.rs` | trees: gradient-boosted ones, extremely randomised ones, the mean of both |
 //! | `stack.rs` | families, each by a learner of its own, and a regression over what they say |
-//! | `trees.rs` | what both are kept as, and what each feature adds to their sum |
+//! | `trees.rs` | what all trees are kept as, and what each feature adds to their sum |
 //! | `maximum_likelihood.rs` | logistic regression without a penalty, with standard errors, for explaining |
 //! | `newton.rs`, `cholesky.rs` | what these stand on |
 
@@ -15,6 +15,7 @@ pub(crate) mod cholesky;
 pub(crate) mod forest;
 pub(crate) mod logistic;
 pub(crate) mod maximum_likelihood;
+pub(crate) mod mixed;
 pub(crate) mod newton;
 pub(crate) mod stack;
 pub(crate) mod trees;
@@ -175,6 +176,8 @@ learners! {
     "boosted" => Boosted(boosted::BoostedTrees);
     /// Extremely randomised trees: many deep ones on splits drawn at random, and their mean.
     "forest" => Forest(forest::RandomisedTrees);
+    /// Boosted and extremely randomised trees, and the mean of their log-odds.
+    "trees" => Mixed(mixed::MixedTrees);
     /// Families of features, each by a learner of its own, under a regression over what they say: for lists beside single numbers.
     "stack" => Stack(stack::Stacking);
 }

@@ -203,7 +203,9 @@ impl<'a> Inner<'a> {
         let candidates: Vec<Candidate> = if family.is_list {
             LIST_L2.map(|l2| Candidate { learner: Learner::Logistic, l2 }).to_vec()
         } else {
-            [Learner::Logistic, Learner::Boosted].map(|learner| Candidate { learner, l2: settings.l2 }).to_vec()
+            [Learner::Logistic, Learner::Boosted, Learner::Mixed]
+                .map(|learner| Candidate { learner, l2: settings.l2 })
+                .to_vec()
         };
         let tried = candidates
             .into_par_iter()
