@@ -345,6 +345,18 @@ fn the_request_after_the_probe_is_what_the_server_takes() {
             (Some(20), false, Some(false)),
             json!({ "logprobs": true, "top_logprobs": 20 }),
         ),
+        (
+            // at temperature 0 one token would have everything, whatever the model thinks
+            "log-probabilities after the temperature",
+            changed(move |_, asked, body| {
+                let is_cold = asked.body["temperature"] == json!(0.0);
+                if is_digit(asked) && asked.body["logprobs"] == json!(true) {
+                    body["choices"][0]["logprobs"] = log_probs(if is_cold { -0.0001 } else { -0.7 });
+                }
+            }),
+            (None, false, Some(true)),
+            json!({}),
+        ),
     ];
     for (what, server, found, more) in cases {
         let endpoint = open(&server).unwrap();

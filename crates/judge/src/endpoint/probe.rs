@@ -1,5 +1,7 @@
 //! What a server really does, found by asking it: many say that they speak the protocol, refuse part of it, or ignore it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -36,6 +38,10 @@ pub struct Found {
     pub takes_seed: bool,
     /// How many alternatives a token it can be asked for; none if it gives no log-probabilities.
     pub top_log_probs: Option<u32>,
+    /// Whether its log-probabilities are those after the temperature, so that they say nothing at temperature 0; `top_log_probs` is then
+    /// none.
+    #[serde(default)]
+    pub follows_temperature: bool,
     /// How far it holds answers to a schema.
     pub schemas: Schemas,
     /// Whether the model reasons before it answers, which takes tokens.
@@ -56,6 +62,13 @@ const REASONING: u32 = 4096;
 /// Alternatives that are asked for, the most first.
 const TOPS: [u32; 2] = [20, 5];
 
+/// A temperature that would flatten what it is applied to.
+const WARM: f64 = 1.6;
+/// Log-probabilities that differ by more, in nats, are not the same but for rounding.
+const APART: f64 = 0.5;
+/// Less likely tokens are not compared: rounding may move them further.
+const LEAST: f64 = -8.0;
+
 impl Found {
     /// Most tokens to allow for an answer of `max_output` tokens.
     pub fn output_limit(&self, max_output: u32) -> u32 {
@@ -74,7 +87,11 @@ impl Found {
             "temperature {}, seed {}, log-probabilities {}, schema {schemas}, reasons {}",
             yes(self.takes_temperature),
             yes(self.takes_seed),
-            self.top_log_probs.map_or("no".to_owned(), |n| n.to_string()),
+            match self.top_log_probs {
+                Some(n) => n.to_string(),
+                None if self.follows_temperature => "no (they follow the temperature)".to_owned(),
+                None => "no".to_owned(),
+            },
             yes(self.reasons),
         )
     }
@@ -93,6 +110,7 @@ pub fn probe(model: &str, ask: &mut Ask<'_>) -> Result<Found, Failure> {
         takes_temperature: true,
         takes_seed: true,
         top_log_probs: None,
+        follows_temperature: false,
         schemas: Schemas::None,
         reasons: false,
         is_repeatable: None,
@@ -123,6 +141,12 @@ pub fn probe(model: &str, ask: &mut Ask<'_>) -> Result<Found, Failure> {
     };
     let (one, two) = (ask("same-1", CHAT, &again(&found))?, ask("same-2", CHAT, &again(&found))?);
     found.is_repeatable = answered(&one).zip(answered(&two)).map(|(one, two)| one == two);
+    if found.top_log_probs.is_some() && found.takes_temperature {
+        let mut body = again(&found);
+        body["temperature"] = WARM.into();
+        found.follows_temperature = are_apart(&one, &ask("warm", CHAT, &body)?);
+        found.top_log_probs = found.top_log_probs.filter(|_| !found.follows_temperature);
+    }
     // a server without that path may answer anything
     found.texts = text::probe(model, None, &mut |step, body| ask(step, COMPLETIONS, body)).ok();
     Ok(found)
@@ -197,6 +221,22 @@ fn has_log_probs(answer: &Exchange) -> bool {
     tokens.is_some_and(|tokens| {
         tokens.iter().any(|token| token["top_logprobs"].as_array().is_some_and(|tops| !tops.is_empty()))
     })
+}
+
+/// Whether two answers to one question, the second at another temperature, have other probabilities at their first token.
+fn are_apart(cold: &Exchange, warm: &Exchange) -> bool {
+    let tops = |answer: &Exchange| -> BTreeMap<String, f64> {
+        let json = answer.json().unwrap_or_default();
+        let tops = json.pointer("/choices/0/logprobs/content/0/top_logprobs").and_then(Value::as_array).cloned();
+        let entry = |top: Value| Some((top["token"].as_str()?.to_owned(), top["logprob"].as_f64()?));
+        tops.unwrap_or_default().into_iter().filter_map(entry).collect()
+    };
+    let (cold, warm) = (tops(cold), tops(warm));
+    let likely: Vec<(&String, f64)> = warm.iter().map(|(token, p)| (token, *p)).filter(|(_, p)| *p > LEAST).collect();
+    // what has no probability at temperature 0 may not be listed there at all; rounding changes who is listed last
+    let n_apart =
+        likely.iter().filter(|(token, p)| cold.get(*token).is_none_or(|other| (other - p).abs() > APART)).count();
+    likely.len() > 1 && 2 * n_apart >= likely.len()
 }
 
 /// Tries a schema that the prompt contradicts, since some servers take one and ignore it.
