@@ -443,7 +443,7 @@ pub(crate) fn contributions(detector: &Detector, values: &[f64]) -> Vec<Contribu
 /// features' `values`, and what a stack lacks.
 pub fn unlike_training(detector: &Detector, row: &Row, values: &[f64]) -> Vec<String> {
     let mut notes = detector.training.domain.differences(row);
-    notes.extend(range_notes(detector, values));
+    notes.extend(range_note(detector, values));
     notes.extend(absent_notes(detector, values));
     notes
 }
@@ -451,26 +451,34 @@ pub fn unlike_training(detector: &Detector, row: &Row, values: &[f64]) -> Vec<St
 /// Standard deviations from the training mean beyond which a value is unlike the training rows.
 const UNLIKE: f64 = 4.0;
 
-/// What a reader should know about values that the detector was not trained on.
-fn range_notes(detector: &Detector, values: &[f64]) -> Vec<String> {
+/// What a reader should know about values that the detector was not trained on: the value that is farthest away, and which others are
+/// outside too.
+fn range_note(detector: &Detector, values: &[f64]) -> Option<String> {
     let far = |(f, &value): (&veridiff_detector::DetectorFeature, &f64)| {
         // quantiles from 0 to 100%: a value that some row had is not strange, however rare
         let (least, lies, most) = match f.quantiles[..] {
             [least, .., most] => (least, "lies", most),
             _ => (f.mean - UNLIKE * f.scale, "mostly lies", f.mean + UNLIKE * f.scale),
         };
-        let is_unlike = ((value - f.mean) / f.scale).abs() > UNLIKE;
+        let distance = ((value - f.mean) / f.scale).abs();
         // what is kept of the training rows is rounded
         let slack = 1e-3 * (most - least);
-        (is_unlike && !(least - slack..=most + slack).contains(&value)).then(|| {
-            format!(
-                "`{}` is {value:.3} and {lies} between {least:.3} and {most:.3} in the texts that the detector learnt from, so its \
-                 probability says less",
-                f.name
-            )
+        let is_unlike = distance > UNLIKE && !(least - slack..=most + slack).contains(&value);
+        is_unlike.then(|| {
+            let range = format!("`{}` is {value:.3} and {lies} between {least:.3} and {most:.3}", f.name);
+            (distance, range, f.name.clone())
         })
     };
-    detector.features.iter().zip(values).filter_map(far).collect()
+    let mut all: Vec<(f64, String, String)> = detector.features.iter().zip(values).filter_map(far).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let ((_, farthest, _), others) = all.split_first()?;
+    let names: Vec<String> = others.iter().map(|(.., name)| format!("`{name}`")).collect();
+    let others = match &names[..] {
+        [] => String::new(),
+        [one] => format!(", and {one} is outside too"),
+        more => format!(", and {} are outside too", more.join(", ")),
+    };
+    Some(format!("{farthest} in the texts that the detector learnt from{others}, so its probability says less"))
 }
 
 /// What a stack lacks of its members, and what they are worth to it.
@@ -577,10 +585,12 @@ mod tests {
         let detector = veridiff_detector::shipped::default_for(veridiff_text::sample::Task::Review);
         let far = vec![1e9; detector.features.len()];
         let row: Row = [("language".to_owned(), Value::from("cobol"))].into_iter().collect();
-        let notes = [range_notes(&detector, &far), detector.training.domain.differences(&row)];
-        assert!(!notes[0].is_empty());
+        // of all that is outside the farthest is told with its range, and the others by name
+        let note = range_note(&detector, &far).unwrap();
+        assert_eq!(note.matches("between").count(), 1, "{note}");
+        assert!(detector.features.iter().all(|feature| note.contains(&format!("`{}`", feature.name))), "{note}");
         let sample = Sample::new("a", "@@ -1 +1 @@\n-a\n+b\n", "x");
-        for note in notes.into_iter().flatten() {
+        for note in detector.training.domain.differences(&row).into_iter().chain([note]) {
             let finding = Finding { notes: vec![note], ..Finding::new(&sample, Some(&detector)) };
             assert!(finding.is_unlike_training(), "{:?}", finding.notes);
         }

@@ -22,6 +22,8 @@ pub enum DetectorError {
     NoLabels {
         /// How many rows the table has after `--where`.
         n_rows: usize,
+        /// A column that would be `label` but for its capitals.
+        near: Option<String>,
     },
     /// A text beside another change that is labelled as supported.
     #[error(
@@ -180,7 +182,7 @@ pub enum DetectorError {
         why: &'static str,
     },
     /// A rule for verdicts that cannot be read.
-    #[error("cannot read the rule `{rule}`")]
+    #[error("cannot read the rule `{rule}`, expected `accuracy`, `precision=…`, `false-alarms=…` or `cost=…`")]
     DecisionRule { rule: String },
     /// The table could not give a column.
     #[error(transparent)]
@@ -232,6 +234,7 @@ impl DetectorError {
         use DetectorError::*;
         match self {
             DetectorError::Table(error) => error.hint(),
+            NoLabels { near: Some(near), .. } => Some(format!("name the column `{near}` `label`")),
             NoLabels { .. } => {
                 Some("give the samples `\"label\": 1` (hallucinated) or `0`, score them again, then fit".into())
             }

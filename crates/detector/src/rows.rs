@@ -413,7 +413,9 @@ impl Cells {
         let mut cells =
             Cells { labels, ids, groups, generators, texts, twins, columns: Vec::with_capacity(features.len()) };
         if cells.n_labelled() == 0 {
-            return Err(DetectorError::NoLabels { n_rows });
+            let is_near = |name: &&str| *name != "label" && name.eq_ignore_ascii_case("label");
+            let near = table.column_names().into_iter().find(is_near).map(str::to_owned);
+            return Err(DetectorError::NoLabels { n_rows, near });
         }
         let is_there = |feature: &String| {
             let is_element = |(list, place)| table.list_length(list).is_some_and(|n| place < n);

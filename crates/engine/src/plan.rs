@@ -580,8 +580,10 @@ impl PlanError {
 pub fn size(bytes: u64) -> String {
     if bytes >= 1_000_000_000 {
         format!("{:.2}GB", bytes.div_ceil(10_000_000) as f64 / 100.0)
-    } else {
+    } else if bytes >= 1_000_000 {
         format!("{}MB", bytes.div_ceil(1_000_000))
+    } else {
+        format!("{}KB", bytes.div_ceil(1_000))
     }
 }
 
@@ -760,6 +762,6 @@ mod tests {
         for text in ["", "GB", "2 XB", "-1GB", "0", "1e400GB", "..", "2GB!"] {
             assert!(matches!(parse_size(text), Err(PlanError::Size { .. })), "{text}");
         }
-        assert_eq!([size(999_000_001), size(1_840_000_001), size(5)], ["1000MB", "1.85GB", "1MB"]);
+        assert_eq!([size(999_000_001), size(1_840_000_001), size(5)], ["1000MB", "1.85GB", "1KB"]);
     }
 }
