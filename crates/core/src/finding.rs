@@ -450,6 +450,8 @@ pub fn unlike_training(detector: &Detector, row: &Row, values: &[f64]) -> Vec<St
 
 /// Standard deviations from the training mean beyond which a value is unlike the training rows.
 const UNLIKE: f64 = 4.0;
+/// How many are named beside the farthest: a detector of hidden states has a thousand.
+const NAMED: usize = 3;
 
 /// What a reader should know about values that the detector was not trained on: the value that is farthest away, and which others are
 /// outside too.
@@ -472,11 +474,12 @@ fn range_note(detector: &Detector, values: &[f64]) -> Option<String> {
     let mut all: Vec<(f64, String, String)> = detector.features.iter().zip(values).filter_map(far).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let ((_, farthest, _), others) = all.split_first()?;
-    let names: Vec<String> = others.iter().map(|(.., name)| format!("`{name}`")).collect();
-    let others = match &names[..] {
-        [] => String::new(),
-        [one] => format!(", and {one} is outside too"),
-        more => format!(", and {} are outside too", more.join(", ")),
+    let names: Vec<String> = others.iter().take(NAMED).map(|(.., name)| format!("`{name}`")).collect();
+    let others = match (&names[..], others.len().saturating_sub(NAMED)) {
+        ([], _) => String::new(),
+        ([one], 0) => format!(", and {one} is outside too"),
+        (some, 0) => format!(", and {} are outside too", some.join(", ")),
+        (some, more) => format!(", and {} and {more} more are outside too", some.join(", ")),
     };
     Some(format!("{farthest} in the texts that the detector learnt from{others}, so its probability says less"))
 }
@@ -588,7 +591,7 @@ mod tests {
         // of all that is outside the farthest is told with its range, and the others by name
         let note = range_note(&detector, &far).unwrap();
         assert_eq!(note.matches("between").count(), 1, "{note}");
-        assert!(detector.features.iter().all(|feature| note.contains(&format!("`{}`", feature.name))), "{note}");
+        assert!(note.contains(&format!("and {} more are outside", detector.features.len() - 1 - NAMED)), "{note}");
         let sample = Sample::new("a", "@@ -1 +1 @@\n-a\n+b\n", "x");
         for note in detector.training.domain.differences(&row).into_iter().chain([note]) {
             let finding = Finding { notes: vec![note], ..Finding::new(&sample, Some(&detector)) };

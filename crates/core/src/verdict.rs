@@ -86,8 +86,13 @@ pub fn of_statement(judged: &Judged) -> Decided {
             let word = judged.turns_on.as_deref().unwrap_or("not");
             Decided::abstains(format!("whether it is true hangs on `{word}`, and no line of the change settles that"))
         }
-        Standing::Open if judged.n_mentions > 0 => Decided::abstains("no line of this diff has what it names"),
-        Standing::Open => Decided::abstains("it names nothing that the change can be asked about"),
+        Standing::Open if judged.n_mentions == 0 => {
+            Decided::abstains("it names nothing that the change can be asked about")
+        }
+        Standing::Open if judged.n_absent == judged.n_mentions => {
+            Decided::abstains("no line of this diff has what it names")
+        }
+        Standing::Open => Decided::abstains("no rule reads what it says of what it names"),
         Standing::Confirmed | Standing::Named | Standing::Worded => Decided::of(Verdict::Clear),
     }
 }
@@ -213,6 +218,20 @@ mod tests {
         let [wrong, named, ..] = probabilities(text, Some(0.9))[..] else { panic!("four statements") };
         assert!(wrong >= Some(0.9) && named > Some(0.75) && named < Some(0.9), "{wrong:?} {named:?}");
         assert_eq!(probabilities("`size` is 3 now.", Some(1.0)), [Some(1.0)]);
+    }
+
+    #[test]
+    fn an_open_statement_says_whether_what_it_names_is_there() {
+        let diff = "--- a/a.py\n+++ b/a.py\n@@ ... @@\n+n = 30\n+on = True\n+s = \"the lock is held\"\n";
+        let reason = |text: &str| {
+            let judgement = Judgement::of(&Diff::parse(diff).unwrap(), text, Task::Review);
+            of_statement(&judgement.statements[0]).reason.unwrap_or_default()
+        };
+        for text in ["The flag is True here.", "Waits for 30 people."] {
+            assert_eq!(reason(text), "no rule reads what it says of what it names", "{text}");
+        }
+        assert_eq!(reason("People wait here."), "it names nothing that the change can be asked about");
+        assert_eq!(reason("Calls foo() for people."), "no line of this diff has what it names");
     }
 
     #[test]

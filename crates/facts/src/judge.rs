@@ -10,7 +10,7 @@ use veridiff_text::{
 };
 
 use crate::{
-    change::{Change, Tree},
+    change::{Change, Found, Tree},
     clause::Clause,
     code::{TokenKind, tokens},
     rules::{Choice, Ruled, Ruling, Scene},
@@ -28,6 +28,8 @@ pub struct Judged {
     pub ruled: Vec<Ruled>,
     /// How many names, numbers and pieces of code it has.
     pub n_mentions: usize,
+    /// How many of these the change has nowhere.
+    pub n_absent: usize,
     /// Share of its words of prose, those of grammar and of every change left out, that are on changed lines or in names of files,
     /// 0 to 1.
     pub words_found: f64,
@@ -187,6 +189,7 @@ impl Judgement {
                 kind: statement.kind,
                 ruled,
                 n_mentions: all.len(),
+                n_absent: all.iter().filter(|mention| matches!(change.find(mention), Found::Absent { .. })).count(),
                 words_found,
                 n_words,
                 turns_on: turning_word(&whole).map(|span| text[span].to_lowercase()),

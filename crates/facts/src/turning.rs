@@ -20,22 +20,40 @@ static TURNING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"\b(?:{}|[a-z]+n't)\b", words.join("|"))).expect("valid")
 });
 
+/// Words that join two others with a stroke between them, as `and/or`.
+const JOINING: [&str; 8] = ["or", "and", "with", "is", "are", "if", "then", "when"];
+
 /// The first word of a clause that turns it round, as bytes of the text.
 pub fn turning_word(clause: &Clause<'_>) -> Option<Range<usize>> {
     let skeleton = &clause.skeleton;
-    // a release (`ignore-0.4`), a path (`ignore/types`) and the area before a subject (`ignore: …`) have such words too
-    let is_name = |word: Range<usize>| {
-        let (before, behind) = (&skeleton[..word.start], &skeleton[word.end..]);
-        let mut next = behind.chars();
-        let goes_on = match (next.next(), next.next()) {
-            (Some('-'), Some(c)) => c.is_ascii_digit(),
-            (Some('.' | '/' | '_' | '='), Some(c)) => c.is_alphanumeric(),
-            _ => false,
-        };
-        goes_on || before.ends_with(['/', '_']) || (before.is_empty() && behind.starts_with(": "))
-    };
+    // what stands before the colon of a subject, such as `ignore/types` or `fix(ignore)`
+    let area = skeleton.split_once(": ").map_or("", |(before, _)| before);
+    let is_area = clause.span.start == 0
+        && !area.contains(' ')
+        && (area.contains(['/', '(', ',', '.', '-']) || area.starts_with("ignor"));
+    let from = if is_area { area.len() } else { 0 };
     let mut words = TURNING.find_iter(skeleton);
-    words.find(|found| !is_name(found.range())).map(|found| clause.origin(found.range()))
+    words
+        .find(|found| found.start() >= from && !is_in_name(skeleton, found.range()))
+        .map(|found| clause.origin(found.range()))
+}
+
+/// Whether a word is a part of a release (`ignore-0.4`), a path (`ignore/types`) or a file's name (`ignore.rs`, `.ignore`).
+fn is_in_name(skeleton: &str, word: Range<usize>) -> bool {
+    static RELEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^-v?[0-9]+\.[0-9]").expect("valid"));
+    let (before, behind) = (&skeleton[..word.start], &skeleton[word.end..]);
+    let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'');
+    let is_folder = |other: &str| {
+        let is_turning = TURNING.find(other).is_some_and(|found| found.as_str() == other);
+        !other.is_empty() && !is_turning && !JOINING.contains(&other)
+    };
+    let right = behind.strip_prefix('/').map(|rest| rest.split(|c| !is_letter(c)).next().unwrap_or_default());
+    let left = before.strip_suffix('/').map(|rest| rest.rsplit(|c| !is_letter(c)).next().unwrap_or_default());
+    right.is_some_and(is_folder)
+        || left.is_some_and(is_folder)
+        || before.ends_with('.')
+        || behind.strip_prefix(['.', '=']).is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+        || RELEASE.is_match(behind)
 }
 
 #[cfg(test)]
@@ -55,8 +73,24 @@ mod tests {
         assert_eq!(turning("It doesn’t lock."), Some("doesn’t"));
         assert_eq!(turning("Adds a lock to `get`."), None);
         assert_eq!(turning("Calls `not_before` and `only(x)`."), None);
-        assert_eq!(turning("Release ignore-0.4.33 and docs/again/x, before.sh"), None);
-        assert_eq!(turning("ignore: add a type"), None);
-        assert_eq!(turning("It is non-null again. And/or not-null"), Some("again"));
+        for text in [
+            "Release ignore-0.4.33 and docs/again/x, before.sh, .ignore",
+            "ignore: add a type",
+            "ignore/types: add a type",
+            "fix(ignore): add a type",
+            "globset,ignore: add a type",
+        ] {
+            assert_eq!(turning(text), None, "{text}");
+        }
+        for (text, word) in [
+            ("Wrong: it locks `get`", "Wrong"),
+            ("Never: locks `get`", "Never"),
+            ("And/or not-null", "not"),
+            ("Locks `get` with/without it", "without"),
+            ("It is either/or.", "either"),
+            ("Locks it only-1 time.", "only"),
+        ] {
+            assert_eq!(turning(text), Some(word), "{text}");
+        }
     }
 }
