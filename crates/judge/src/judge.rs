@@ -197,7 +197,7 @@ impl Judge {
         }
         if *reading == ScoreReading::Digits && !recorder.abilities().log_probs {
             return error(
-                format!("`{}` gives no log-probabilities, so digits cannot be read", recorder.name()),
+                format!("`{}` gives no log-probabilities that can be read, so digits cannot", recorder.name()),
                 "use --reading text",
             );
         }

@@ -357,6 +357,17 @@ fn the_request_after_the_probe_is_what_the_server_takes() {
             (None, false, Some(true)),
             json!({}),
         ),
+        (
+            "log-probabilities as they are at temperature 0, flattened above 1",
+            changed(move |_, asked, body| {
+                let is_flat = asked.body["temperature"].as_f64().is_some_and(|t| t > 1.0);
+                if is_digit(asked) && asked.body["logprobs"] == json!(true) {
+                    body["choices"][0]["logprobs"] = log_probs(if is_flat { -1.5 } else { -0.2 });
+                }
+            }),
+            (Some(20), false, Some(true)),
+            json!({ "logprobs": true, "top_logprobs": 20 }),
+        ),
     ];
     for (what, server, found, more) in cases {
         let endpoint = open(&server).unwrap();

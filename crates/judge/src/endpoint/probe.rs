@@ -62,8 +62,8 @@ const REASONING: u32 = 4096;
 /// Alternatives that are asked for, the most first.
 const TOPS: [u32; 2] = [20, 5];
 
-/// A temperature that would flatten what it is applied to.
-const WARM: f64 = 1.6;
+/// The temperature that leaves probabilities as the model has them: some servers take 0 for it, with the likeliest token alone drawn.
+const WARM: f64 = 1.0;
 /// Log-probabilities that differ by more, in nats, are not the same but for rounding.
 const APART: f64 = 0.5;
 /// Less likely tokens are not compared: rounding may move them further.
@@ -142,9 +142,11 @@ pub fn probe(model: &str, ask: &mut Ask<'_>) -> Result<Found, Failure> {
     let (one, two) = (ask("same-1", CHAT, &again(&found))?, ask("same-2", CHAT, &again(&found))?);
     found.is_repeatable = answered(&one).zip(answered(&two)).map(|(one, two)| one == two);
     if found.top_log_probs.is_some() && found.takes_temperature {
-        let mut body = again(&found);
-        body["temperature"] = WARM.into();
-        found.follows_temperature = are_apart(&one, &ask("warm", CHAT, &body)?);
+        // of a question with one answer a model may be so sure that there is nothing to compare
+        let cold = with_log_probs(plain(model, &found, "Answer with one digit, whichever you like.", 8), TOPS[1]);
+        let mut warm = cold.clone();
+        warm["temperature"] = WARM.into();
+        found.follows_temperature = are_apart(&ask("cold", CHAT, &cold)?, &ask("warm", CHAT, &warm)?);
         found.top_log_probs = found.top_log_probs.filter(|_| !found.follows_temperature);
     }
     // a server without that path may answer anything
@@ -236,7 +238,7 @@ fn are_apart(cold: &Exchange, warm: &Exchange) -> bool {
     // what has no probability at temperature 0 may not be listed there at all; rounding changes who is listed last
     let n_apart =
         likely.iter().filter(|(token, p)| cold.get(*token).is_none_or(|other| (other - p).abs() > APART)).count();
-    likely.len() > 1 && 2 * n_apart >= likely.len()
+    !cold.is_empty() && likely.len() > 1 && 2 * n_apart >= likely.len()
 }
 
 /// Tries a schema that the prompt contradicts, since some servers take one and ignore it.
