@@ -234,7 +234,7 @@ impl DetectorError {
         use DetectorError::*;
         match self {
             DetectorError::Table(error) => error.hint(),
-            NoLabels { near: Some(near), .. } => Some(format!("name the column `{near}` `label`")),
+            NoLabels { near: Some(near), .. } => Some(format!("rename the column `{near}` to `label`")),
             NoLabels { .. } => {
                 Some("give the samples `\"label\": 1` (hallucinated) or `0`, score them again, then fit".into())
             }

@@ -413,7 +413,7 @@ impl Cells {
         let mut cells =
             Cells { labels, ids, groups, generators, texts, twins, columns: Vec::with_capacity(features.len()) };
         if cells.n_labelled() == 0 {
-            let is_near = |name: &&str| *name != "label" && name.eq_ignore_ascii_case("label");
+            let is_near = |name: &&str| !has(table, "label") && name.eq_ignore_ascii_case("label");
             let near = table.column_names().into_iter().find(is_near).map(str::to_owned);
             return Err(DetectorError::NoLabels { n_rows, near });
         }

@@ -33,9 +33,12 @@ fn mean(a: Trees, b: Trees) -> Trees {
         tree.value.iter_mut().for_each(|value| *value /= 2.0);
         tree
     };
+    let gain: Vec<f64> = a.gain.iter().zip(&b.gain).map(|(a, b)| a + b).collect();
+    // of few rows boosted trees may make no split, and none has gained by then
+    let all = gain.iter().sum::<f64>();
     Trees {
         base: f64::midpoint(a.base, b.base),
-        gain: a.gain.iter().zip(&b.gain).map(|(a, b)| f64::midpoint(*a, *b)).collect(),
+        gain: gain.iter().map(|gain| if all > 0.0 { gain / all } else { 0.0 }).collect(),
         trees: a.trees.into_iter().chain(b.trees).map(halved).collect(),
     }
 }
@@ -59,6 +62,15 @@ mod tests {
         }
         assert!((both.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert_eq!(both.fault(x.ncols()), None);
+    }
+
+    #[test]
+    fn shares_of_the_gain_add_up_where_one_kind_alone_splits() {
+        let (x, labels) = banded(20, 1);
+        let both =
+            MixedTrees::fit(&TrainingRows::plain(x.clone(), &labels), LearnSettings { l2: 1.0, seed: 0 }).unwrap();
+        assert_eq!(boosted::grow(x.view(), &labels, 0).unwrap().gain.iter().sum::<f64>(), 0.0);
+        assert!((both.gain.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
 
     #[test]

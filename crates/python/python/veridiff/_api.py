@@ -162,7 +162,7 @@ class Detector:
 
     @property
     def learner(self) -> str:
-        """``logistic``, ``boosted``, ``forest`` or ``stack``."""
+        """``logistic``, ``boosted``, ``forest``, ``trees`` or ``stack``."""
         return self._native.learner
 
     @property
@@ -526,7 +526,7 @@ def fit(
     where : str or sequence of str, optional
         Use only rows with ``key=value,…`` or without (``key!=value``); all clauses must hold.
     learner : str
-        ``logistic``, ``boosted``, ``forest`` or ``stack``.
+        ``logistic``, ``boosted``, ``forest``, ``trees`` or ``stack``.
     l2 : float
         Penalty of the logistic regression: half of it times the squared coefficients is added to the summed log-loss, in nats.
     folds : int

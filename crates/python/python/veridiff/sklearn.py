@@ -29,7 +29,7 @@ class HallucinationDetector(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     Parameters
     ----------
     learner : str
-        ``logistic``, ``boosted`` or ``forest``.
+        ``logistic``, ``boosted``, ``forest`` or ``trees``.
     l2 : float
         Penalty of the logistic regression.
     calibration : str
