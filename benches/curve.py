@@ -11,7 +11,7 @@ fold's training groups a share is drawn. Texts beside another change are left ou
 import argparse
 
 import numpy
-import pyarrow.parquet
+from reviews import Rows
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
@@ -35,35 +35,21 @@ def trees(rows, labels, judged):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("table")
-    ap.add_argument("--draws", type=int, default=4)
+    ap.add_argument("--draws", type=int, default=12)
     args = ap.parse_args()
-    table = pyarrow.parquet.read_table(args.table)
-    column = lambda name: table[name].to_pylist()
-    twins = column("mismatch_of") if "mismatch_of" in table.column_names else [None] * len(table)
-    kept = [i for i, label in enumerate(column("label")) if label in (0, 1) and not twins[i]]
-    table = table.take(kept)
-    label, generator, group = (numpy.array(column(name)) for name in ("label", "generator", "group"))
-    names = [name for name in table.column_names if name.startswith("ground_") or name.split("@")[0] in ("logprob", "entropy", "logit")]
-    rows = numpy.array([[numpy.nan if value is None else value for value in column(name)] for name in names], dtype=float).T
-    rows = numpy.nan_to_num(rows, nan=-1)
-    groups = numpy.array(sorted(set(group)))
-
-    def within(scores):
-        of = [generator == name for name in sorted(set(generator))]
-        return numpy.mean([roc_auc_score(label[its], scores[its]) for its in of if len(set(label[its])) == 2])
-
+    rows = Rows(args.table)
+    features = numpy.nan_to_num(rows.words_and_likelihood(), nan=-1)
     for share in SHARES:
         figures, n_training = [], []
         for seed in range(args.draws):
-            random = numpy.random.default_rng(seed)
-            fold_of = dict(zip(random.permutation(groups), numpy.arange(len(groups)) % 5))
-            fold, scores = numpy.array([fold_of[its] for its in group]), numpy.zeros(len(label))
-            for left_out in range(5):
-                training = random.permutation([its for its in groups if fold_of[its] != left_out])
-                inside = numpy.isin(group, training[: round(share * len(training))])
+            random, folds, scores = numpy.random.default_rng(seed), rows.folds(seed), numpy.zeros(len(rows.label))
+            for fold in range(5):
+                left_out = folds == fold
+                training = random.permutation(sorted(set(rows.group[~left_out])))
+                inside = numpy.isin(rows.group, training[: round(share * len(training))])
                 n_training.append(inside.sum())
-                scores[fold == left_out] = trees(rows[inside], label[inside], rows[fold == left_out])
-            figures.append((within(scores), roc_auc_score(label, scores)))
+                scores[left_out] = trees(features[inside], rows.label[inside], features[left_out])
+            figures.append((rows.within(scores), roc_auc_score(rows.label, scores)))
         inner, pooled = numpy.array(figures).T
         print(f"{round(numpy.mean(n_training))} rows: within {inner.mean():.3f} ({inner.min():.3f} to {inner.max():.3f}), "
               f"pooled {pooled.mean():.3f}", flush=True)

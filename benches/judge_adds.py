@@ -14,11 +14,10 @@ score of the ten.
 import argparse
 
 import numpy
-import pyarrow.parquet
+from reviews import Rows
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,38 +27,12 @@ LEARNERS = {
 }
 
 
-class Rows:
-    def __init__(self, path, generators):
-        table = pyarrow.parquet.read_table(path)
-        self.names = table.column_names
-        labels, writers = table["label"].to_pylist(), table["generator"].to_pylist()
-        kept = [i for i, label in enumerate(labels) if label in (0, 1) and (not generators or writers[i] in generators)]
-        self.table = table.take(kept)
-        self.label = numpy.array([labels[i] for i in kept])
-        self.generator = numpy.array([writers[i] for i in kept])
-        self.group = numpy.array([str(group) for group in self.table["group"].to_pylist()])
-        self.groups = sorted(set(self.group))
-
-    def matrix(self, names):
-        columns = [[numpy.nan if value is None else value for value in self.table[name].to_pylist()] for name in names]
-        return numpy.array(columns, dtype=float).T
-
-    def folds(self, seed):
-        drawn = numpy.random.default_rng(seed).permutation(len(self.groups))
-        fold = {self.groups[i]: n % 5 for n, i in enumerate(drawn)}
-        return numpy.array([fold[group] for group in self.group])
-
-    def out_of_fold(self, features, folds, learner):
-        scores = numpy.zeros(len(self.label))
-        for fold in range(5):
-            inside = folds != fold
-            scores[~inside] = LEARNERS[learner]().fit(features[inside], self.label[inside]).predict_proba(features[~inside])[:, 1]
-        return scores
-
-    def within(self, scores, rows=slice(None)):
-        label, generator, scores = self.label[rows], self.generator[rows], scores[rows]
-        of = [generator == name for name in sorted(set(self.generator))]
-        return numpy.mean([roc_auc_score(label[its], scores[its]) for its in of if len(set(label[its])) == 2])
+def out_of_fold(rows, features, folds, learner):
+    scores = numpy.zeros(len(rows.label))
+    for fold in range(5):
+        inside = folds != fold
+        scores[~inside] = LEARNERS[learner]().fit(features[inside], rows.label[inside]).predict_proba(features[~inside])[:, 1]
+    return scores
 
 
 def main():
@@ -69,17 +42,16 @@ def main():
     ap.add_argument("--draws", type=int, default=10)
     args = ap.parse_args()
     rows = Rows(args.table, [name for name in args.generators.split(",") if name])
-    base = [name for name in rows.names if name.startswith("ground_") or name.split("@")[0] in ("logprob", "entropy", "logit")]
     probabilities = [name for name in rows.names if name.startswith("judge_") and name.split("@")[0].endswith("_p")]
     print(f"{len(rows.label)} rows, {rows.label.sum()} with label 1, {len(rows.groups)} groups")
-    without = rows.matrix(base)
+    without = rows.words_and_likelihood()
     members = [numpy.flatnonzero(rows.group == group) for group in rows.groups]
     for learner in LEARNERS:
-        before = [rows.out_of_fold(without, rows.folds(seed), learner) for seed in range(args.draws)]
+        before = [out_of_fold(rows, without, rows.folds(seed), learner) for seed in range(args.draws)]
         for probability in probabilities:
             judge = [probability.replace("_p@", "@"), probability]
             features = numpy.hstack([without, rows.matrix(judge)])
-            after = [rows.out_of_fold(features, rows.folds(seed), learner) for seed in range(args.draws)]
+            after = [out_of_fold(rows, features, rows.folds(seed), learner) for seed in range(args.draws)]
             gains = [rows.within(b) - rows.within(a) for a, b in zip(before, after)]
             random, drawn = numpy.random.default_rng(0), []
             mean_before, mean_after = numpy.mean(before, 0), numpy.mean(after, 0)

@@ -588,7 +588,7 @@ mod tests {
         let detector = veridiff_detector::shipped::default_for(veridiff_text::sample::Task::Review);
         let far = vec![1e9; detector.features.len()];
         let row: Row = [("language".to_owned(), Value::from("cobol"))].into_iter().collect();
-        // of all that is outside the farthest is told with its range, and the others by name
+        // of all that is outside the farthest is told with its range, three by name, and how many more there are
         let note = range_note(&detector, &far).unwrap();
         assert_eq!(note.matches("between").count(), 1, "{note}");
         assert!(note.contains(&format!("and {} more are outside", detector.features.len() - 1 - NAMED)), "{note}");
