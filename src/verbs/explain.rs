@@ -128,15 +128,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector(sample.task)?;
-    let mut settings =
-        Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
+    let features = args.features()?.and(&detector.needed());
+    let mut settings = Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(features)? };
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let mut models = args.model.options()?;
     if let Asked::Named(detector) | Asked::Shipped(detector) = &detector
-        && detector.features.iter().any(|feature| adapter::is_feature(&feature.name))
+        && settings.features.has(&adapter::FAMILY)
     {
-        settings.features = settings.features.with(&adapter::FAMILY);
         let table = &detector.training.table;
         let names: Vec<String> = table
             .keys()
@@ -211,6 +210,17 @@ enum Asked {
     /// The task.
     Shipped(Detector),
     Nobody,
+}
+
+impl Asked {
+    /// What the detector needs of scorers.
+    fn needed(&self) -> FeatureSet {
+        let features = match self {
+            Asked::Named(detector) | Asked::Shipped(detector) => detector.features.as_slice(),
+            Asked::Nobody => &[],
+        };
+        FeatureSet::of_scorer(features.iter().map(|feature| feature.name.as_str()))
+    }
 }
 
 /// What a detector misses that was asked for its verdict: one that uses nothing of this scorer is refused, one that needs more is noted.
@@ -295,9 +305,7 @@ impl Args {
         if n_prompt * n_text <= MAX_ATTRIBUTED {
             return Ok(None);
         }
-        let left = FeatureSet::parse(&["uncertainty"])?;
-        let is_adapted = settings.features.has(&adapter::FAMILY);
-        settings.features = if is_adapted { left.with(&adapter::FAMILY) } else { left };
+        settings.features = FeatureSet::parse(&["uncertainty"])?.and(&detector.needed());
         Ok(Some(format!(
             "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
         )))

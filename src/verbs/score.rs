@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Features or families (uncertainty, attribution, shape, contrast, edits, adapter, lines, attention, hidden,
-    /// grounding, form, facts, similarity, reference, execution) to compute; grounding, form and facts need no model [default: the preset's; without one
+    /// grounding, form, facts, similarity, reference, execution) to compute, `*` for any letters; grounding, form and facts need no model [default: the preset's; without one
     /// uncertainty, grounding, form and facts, and what encoders and classifiers that are named give]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     features: Vec<String>,

@@ -191,6 +191,20 @@ fn a_detector_judges_and_its_training_rows_are_the_measure() {
 }
 
 #[test]
+fn what_a_detector_needs_of_a_second_prompt_is_read() {
+    let desk = desk();
+    desk.score("--input in.jsonl --features logprob,contrast_old_* --output t.parquet").ends(0, &[]);
+    desk.run_line("fit --input t.parquet --output d.json --bootstrap 0").ends(0, &[]);
+    let file: Value = serde_json::from_str(&desk.text("d.json")).unwrap();
+    let explained = json(&explain(&desk, &["--detector", "d.json", "--json"]));
+    adds_up(&explained, &file);
+    let model = fixture("llama_tied");
+    let checked = desk.run(&["check", "in.jsonl", "--model", &model, "--detector", "d.json", "--json", "--exit-zero"]);
+    let finding = checked.lines().into_iter().find(|finding| finding["id"] == "add-tag-b").unwrap();
+    assert_eq!(explained["verdict"]["p_hallucination"], finding["p_detector"]);
+}
+
+#[test]
 fn the_page_for_the_browser_is_one_file() {
     let desk = desk();
     let run = explain(&desk, &["--html", "page.html", "--phrase", "tag"]);

@@ -187,6 +187,12 @@ impl Scorer {
         if features.needs().adapter { self.adapted().map(drop) } else { Ok(()) }
     }
 
+    /// These features, and what of a detector's columns it can compute.
+    pub fn features_for<'a>(&self, features: FeatureSet, columns: impl IntoIterator<Item = &'a str>) -> FeatureSet {
+        let needed = features.and(&FeatureSet::of_scorer(columns));
+        if self.check(&needed).is_ok() { needed } else { features }
+    }
+
     /// The model that was taught by an adapter.
     ///
     /// # Errors

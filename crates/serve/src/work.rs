@@ -237,14 +237,17 @@ fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &
 }
 
 fn explain(resident: &Resident, sample: &Sample, form: Form) -> Result<Output, Refusal> {
-    let settings = Settings { features: FeatureSet::default(), ..resident.settings.clone() };
-    let mut explanation = Explanation::of_sample(resident.model(None)?, sample, &settings, None)?;
+    let (model, detector) = (resident.model(None)?, resident.gate.detector(sample.task));
+    let columns = detector.into_iter().flat_map(|detector| &detector.features).map(|feature| feature.name.as_str());
+    let features = model.features_for(FeatureSet::default(), columns);
+    let settings = Settings { features, ..resident.settings.clone() };
+    let mut explanation = Explanation::of_sample(model, sample, &settings, None)?;
     for other in resident.models.iter().skip(1) {
         let read = Focused::of_sample(other, sample, &settings);
         let columns = other.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
         explanation.add_scorer(&columns, other.provenance().clone());
     }
-    if let Some(detector) = resident.gate.detector(sample.task) {
+    if let Some(detector) = detector {
         // what it misses is told in the explanation's features
         let _missing = explanation.judge_if_fit(detector);
     }

@@ -25,6 +25,24 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest(name, known).map(|known| format!("did you mean `{known}`?"))
 }
 
+/// Whether a name is one that a pattern stands for, in which `*` is any run of characters.
+///
+/// ```
+/// use veridiff_text::choice::matches;
+///
+/// assert!(matches("attr_*@smol", "attr_source@smol") && matches("*", "") && matches("*é*", "caféx") && matches("a", "a"));
+/// assert!(!matches("attr_*", "logprob") && !matches("a", "ab") && !matches("*b", "abc"));
+/// ```
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => match name.strip_prefix(head) {
+            None => false,
+            Some(name) => name.char_indices().map(|(i, _)| i).chain([name.len()]).any(|i| matches(rest, &name[i..])),
+        },
+    }
+}
+
 /// Names for the variants of a choice, as a user types them: every choice that the program parses by name has them from here.
 ///
 /// A crate such as strum would derive the same, but its error knows neither what was asked for nor which names there are, so each

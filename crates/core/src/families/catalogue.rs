@@ -6,12 +6,12 @@
 
 use std::sync::LazyLock;
 
-use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry};
-use veridiff_text::choice::did_you_mean;
+use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry, feature_of};
+use veridiff_text::choice::{did_you_mean, matches};
 
 use super::{
     FAMILIES, adapter, facts,
-    family::{Compute, Family, Feature, Needs, TEXT},
+    family::{Compute, Family, Feature, Needs, SCORER, TEXT},
     form, grounding, uncertainty,
 };
 use crate::{case::Case, measurement::Measurement};
@@ -77,18 +77,18 @@ impl FeatureSet {
         FeatureSet(FEATURES.iter().map(of_family).filter(|chosen| !chosen.features.is_empty()).collect())
     }
 
-    /// The features that `names` choose: families or single features, in any order.
+    /// The features that `names` choose: families or single features, in any order; `*` in a name is any run of letters.
     ///
     /// # Errors
-    /// The first unknown name, with the list of known ones.
+    /// The first name that none has, with the list of known ones.
     pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Self, UnknownFeature> {
         for name in names.iter().map(AsRef::as_ref) {
-            let known = FAMILIES.iter().any(|family| family.name == name);
-            if !known && !all_features().any(|feature| feature.name == name) {
+            let mut known = FAMILIES.iter().map(|family| family.name).chain(all_features().map(|feature| feature.name));
+            if !known.any(|known| matches(name, known)) {
                 return Err(UnknownFeature { name: name.to_owned() });
             }
         }
-        let chosen = |name: &str| names.iter().any(|known| known.as_ref() == name);
+        let chosen = |known: &str| names.iter().any(|name| matches(name.as_ref(), known));
         Ok(FeatureSet::of(|family, feature| chosen(feature.name) || chosen(family.name)))
     }
 
@@ -181,6 +181,17 @@ impl FeatureSet {
         self.0.iter().flat_map(|chosen| &chosen.features).map(|(_, feature)| feature)
     }
 
+    /// What a scorer gives among these columns of a table.
+    pub fn of_scorer<'a>(columns: impl IntoIterator<Item = &'a str>) -> Self {
+        let names: Vec<&str> = columns.into_iter().map(feature_of).collect();
+        FeatureSet::of(|_, feature| feature.source == SCORER && names.contains(&feature.name))
+    }
+
+    /// These and those.
+    pub fn and(&self, those: &FeatureSet) -> FeatureSet {
+        FeatureSet::of(|_, feature| self.names().chain(those.names()).any(|name| name == feature.name))
+    }
+
     /// These and every feature of another family.
     pub fn with(&self, family: &Family) -> FeatureSet {
         let mine = |feature: &Feature| self.names().any(|mine| mine == feature.name);
@@ -223,7 +234,7 @@ mod tests {
 
     use super::*;
     use crate::families::{
-        family::{REFERENCES, SCORER},
+        family::REFERENCES,
         reference::{self, BLEU4, NLI_ENTAILMENT},
         similarity::{self, ENCODER},
     };
@@ -235,6 +246,10 @@ mod tests {
         assert_eq!(set.names().collect::<Vec<_>>(), ["logprob", "logit", "probability", "entropy", "attr_changed"]);
         assert!(set.needs_attribution());
         assert!(!FeatureSet::parse(&["uncertainty"]).unwrap().needs_attribution());
+        let old = FeatureSet::parse(&["logprob", "contrast_old_*"]).unwrap();
+        assert!(old.names().count() == 11 && old.names().skip(1).all(|name| name.starts_with("contrast_old_")));
+        assert_eq!(old.needs().sides, [PromptSide::Old]);
+        assert!(FeatureSet::parse(&["contrast_older_*"]).is_err());
         let error = FeatureSet::parse(&["entropi"]).unwrap_err();
         assert_eq!(
             (error.to_string(), error.hint()),
@@ -252,6 +267,9 @@ mod tests {
         let core = ["uncertainty", "attribution", "similarity", "reference"];
         assert_eq!(all.names().collect::<Vec<_>>(), FeatureSet::parse(&core).unwrap().names().collect::<Vec<_>>());
         assert_eq!(all.names_from(SCORER).collect::<Vec<_>>(), scorer.names().collect::<Vec<_>>());
+        let of_detector = FeatureSet::of_scorer(["contrast_old_most@m", "ground_words", "bleu4", "unknown@m"]);
+        assert_eq!(scorer.and(&of_detector).names().last(), Some("contrast_old_most"));
+        assert_eq!(of_detector.names().count(), 1);
         let bleu = FeatureSet::parse(&["reference"]).unwrap().without(NLI_ENTAILMENT);
         assert_eq!(bleu.names().collect::<Vec<_>>(), [BLEU4]);
         assert!(bleu.needs_source(REFERENCES) && !bleu.needs_source(SCORER));
