@@ -3,9 +3,10 @@
 A twin in scikit-learn of `--learner trees` over words and likelihood, five folds that never split a group, several draws; of each
 fold's training groups a share is drawn. Texts beside another change are left out.
 
-    veridiff score --input SAMPLES.jsonl --model smollm2-135m --features uncertainty,grounding --output TABLE.parquet
+    veridiff score --input SAMPLES.jsonl --model smollm2-135m --features 'uncertainty,grounding,contrast_old_*' --output TABLE.parquet
     pip install pyarrow scikit-learn
-    python benches/curve.py TABLE.parquet
+    python benches/curve.py TABLE.parquet                         # words and likelihood
+    python benches/curve.py TABLE.parquet --beside contrast_old_  # as the detector that ships
 """
 
 import argparse
@@ -36,9 +37,14 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("table")
     ap.add_argument("--draws", type=int, default=12)
+    ap.add_argument("--beside", metavar="PREFIX", help="columns beside words and likelihood")
     args = ap.parse_args()
     rows = Rows(args.table)
-    features = numpy.nan_to_num(rows.words_and_likelihood(), nan=-1)
+    features = rows.words_and_likelihood()
+    if args.beside:
+        beside = [name for name in rows.names if name.startswith(args.beside)]
+        features = numpy.hstack([features, rows.matrix(beside)])
+    features = numpy.nan_to_num(features, nan=-1)
     for share in SHARES:
         figures, n_training = [], []
         for seed in range(args.draws):
