@@ -42,7 +42,7 @@ const ANALYSES: &str = "Analyses";
 const EXAMPLES: &str = "\
 Examples:
   veridiff eval --input table.parquet
-  veridiff eval --input table.parquet --detector review
+  veridiff eval --input table.parquet --detector detector.json    # as it is, on other rows
   veridiff eval --input table.parquet -o report    # report/index.html, figures, tables";
 
 /// Arguments of `veridiff eval`.

@@ -128,13 +128,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
     let detector = args.detector(sample.task)?;
-    let features = args.features()?.and(&detector.needed());
-    let mut settings = Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(features)? };
+    let mut settings =
+        Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
+    let columns = detector.columns();
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let mut models = args.model.options()?;
     if let Asked::Named(detector) | Asked::Shipped(detector) = &detector
-        && settings.features.has(&adapter::FAMILY)
+        && columns.iter().any(|column| adapter::is_feature(column))
     {
         let table = &detector.training.table;
         let names: Vec<String> = table
@@ -152,6 +153,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // the first is explained; the others give the features that a detector needs of them
     let first = waiting("loading", || scorers.remove(0).scorer())?;
     args.check_chosen(&first, &sample, &settings)?;
+    let shown = settings.features.clone();
+    settings.features = first.features_for(&shown, &columns);
     let left_out = args.leave_out_costly(&first, &sample, &detector, &mut settings)?;
     let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
     let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
@@ -159,6 +162,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     drop(first);
     for mut other in scorers {
         let scorer = other.scorer()?;
+        let settings = Settings { features: scorer.features_for(&shown, &columns), ..settings.clone() };
         let read =
             waiting(&format!("reading with {}", scorer.name), || Focused::of_sample(&scorer, &sample, &settings));
         let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
@@ -213,13 +217,14 @@ enum Asked {
 }
 
 impl Asked {
-    /// What the detector needs of scorers.
-    fn needed(&self) -> FeatureSet {
-        let features = match self {
-            Asked::Named(detector) | Asked::Shipped(detector) => detector.features.as_slice(),
-            Asked::Nobody => &[],
-        };
-        FeatureSet::of_scorer(features.iter().map(|feature| feature.name.as_str()))
+    /// The columns that the detector was fitted on.
+    fn columns(&self) -> Vec<&str> {
+        match self {
+            Asked::Named(detector) | Asked::Shipped(detector) => {
+                detector.features.iter().map(|feature| feature.name.as_str()).collect()
+            }
+            Asked::Nobody => Vec::new(),
+        }
     }
 }
 
@@ -305,7 +310,7 @@ impl Args {
         if n_prompt * n_text <= MAX_ATTRIBUTED {
             return Ok(None);
         }
-        settings.features = FeatureSet::parse(&["uncertainty"])?.and(&detector.needed());
+        settings.features = scorer.features_for(&FeatureSet::parse(&["uncertainty"])?, &detector.columns());
         Ok(Some(format!(
             "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
         )))

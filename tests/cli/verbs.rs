@@ -49,7 +49,7 @@ fn fit_then_eval() {
     // a table without the detector's features
     desk.score("--input in.jsonl --features uncertainty --output u.csv").ends(0, &[]);
     let other = desk.run(&["eval", "--input", "u.csv", "--detector", "d.json"]);
-    other.refused(&["attr_", "hint: the table's features: `logprob@llama_tied`"]);
+    other.refused(&["attr_", "the table's: `logprob@llama_tied`"]);
 
     desk.run(&["eval", "--input", "u.csv", "--out", "pages", "--bootstrap", "0", "--format", "md"]).ends(0, &[]);
     for name in ["eval.md", "eval.csv", "eval.tex", "eval.json"] {

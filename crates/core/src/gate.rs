@@ -524,8 +524,9 @@ impl Needs {
         let mut scorers: Vec<(String, Vec<&str>)> = Vec::new();
         for feature in &detector.features {
             let name = veridiff_table::catalogue::feature_of(&feature.name);
-            let set =
-                FeatureSet::parse(&[name]).map_err(|_| refuse(&feature.name, "is not a feature of this version"))?;
+            let is_known = CATALOGUE.entry_of(name).is_some();
+            let set = FeatureSet::parse(&[name]).ok().filter(|_| is_known);
+            let set = set.ok_or_else(|| refuse(&feature.name, "is not a feature of this version"))?;
             if !set.needs_source(SCORER) && !set.needs_source(TEXT) {
                 return Err(refuse(
                     &feature.name,

@@ -187,10 +187,15 @@ impl Scorer {
         if features.needs().adapter { self.adapted().map(drop) } else { Ok(()) }
     }
 
-    /// These features, and what of a detector's columns it can compute.
-    pub fn features_for<'a>(&self, features: FeatureSet, columns: impl IntoIterator<Item = &'a str>) -> FeatureSet {
-        let needed = features.and(&FeatureSet::of_scorer(columns));
-        if self.check(&needed).is_ok() { needed } else { features }
+    /// Whether it can compute all that is its own of a detector's columns: not where they need an adapter, and it has none.
+    pub fn can_serve(&self, columns: &[&str]) -> bool {
+        self.check(&FeatureSet::of_scorer(columns.iter().copied(), &self.name)).is_ok()
+    }
+
+    /// These features, and what is its own of a detector's columns if it can compute that.
+    pub fn features_for(&self, features: &FeatureSet, columns: &[&str]) -> FeatureSet {
+        let needed = FeatureSet::of_scorer(columns.iter().copied(), &self.name);
+        if self.can_serve(columns) { features.and(&needed) } else { features.clone() }
     }
 
     /// The model that was taught by an adapter.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use veridiff_table::catalogue::feature_of;
 use veridiff_text::{choice::did_you_mean, hint::Hint};
 
 use crate::{SCHEMA_VERSION, SettingDifference};
@@ -252,7 +253,11 @@ impl DetectorError {
                 list(columns)
             )),
             UnknownFeature { pattern, known } => Some(guess_or(pattern, known, "the table's features")),
-            MissingFeature { known, .. } => Some(format!("the table's features: {}", list(known))),
+            MissingFeature { feature, known } => Some(format!(
+                "`score --features {}` computes it, if it is a feature; the table's: {}",
+                feature_of(feature),
+                list(known)
+            )),
             WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
             WhereColumn { column, known, .. } | ByColumn { column, known, .. } => Some(guess_or(column, known, "columns")),
             WhereValue { column, value, known, .. } => Some(guess_or(value, known, &format!("values of `{column}`"))),

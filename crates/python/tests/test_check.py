@@ -6,7 +6,7 @@ import json
 
 import pytest
 import veridiff
-from conftest import DIFF, TINY, run
+from conftest import DIFF, TINY, made, run
 
 
 def test_statements_have_spans_in_characters_of_the_text() -> None:
@@ -59,5 +59,10 @@ def test_an_explanation_is_the_commands(command, tmp_path) -> None:
         # how long it took, and what the command calls its only text
         del explanation["timing_ms"], explanation["id"]
     assert ours == theirs
+    # what a detector needs beside what is shown is measured
+    table = veridiff.score(made(60), features="logprob,contrast_old_*", model=model)
+    detector = veridiff.fit(table, bootstrap=0)
+    verdict = model.explain(DIFF, text, features="uncertainty", detector=detector).to_dict()["verdict"]
+    assert verdict["p_hallucination"] == veridiff.check(DIFF, text, detector=detector, model=TINY).p_detector
     page = explained._repr_html_()
     assert page.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in page and "<script" not in page

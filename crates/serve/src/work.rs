@@ -16,6 +16,7 @@ use veridiff_core::{
         source::ColumnSource,
         sources::ScorerSource,
     },
+    scorer::Scorer,
     settings::Settings,
 };
 use veridiff_report::explain::{Explanation, html_page};
@@ -237,12 +238,19 @@ fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &
 }
 
 fn explain(resident: &Resident, sample: &Sample, form: Form) -> Result<Output, Refusal> {
-    let (model, detector) = (resident.model(None)?, resident.gate.detector(sample.task));
-    let columns = detector.into_iter().flat_map(|detector| &detector.features).map(|feature| feature.name.as_str());
-    let features = model.features_for(FeatureSet::default(), columns);
-    let settings = Settings { features, ..resident.settings.clone() };
-    let mut explanation = Explanation::of_sample(model, sample, &settings, None)?;
-    for other in resident.models.iter().skip(1) {
+    let detector = resident.gate.detector(sample.task);
+    let features = detector.into_iter().flat_map(|detector| &detector.features);
+    let columns: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
+    // a model may be there twice under its name, once taught by an adapter
+    let taught = resident.models.iter().find(|model| model.can_serve(&columns));
+    let model = taught.map_or_else(|| resident.model(None), Ok)?;
+    let settings_of = |model: &Scorer| Settings {
+        features: model.features_for(&FeatureSet::default(), &columns),
+        ..resident.settings.clone()
+    };
+    let mut explanation = Explanation::of_sample(model, sample, &settings_of(model), None)?;
+    for other in resident.models.iter().filter(|other| other.name != model.name) {
+        let settings = settings_of(other);
         let read = Focused::of_sample(other, sample, &settings);
         let columns = other.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
         explanation.add_scorer(&columns, other.provenance().clone());

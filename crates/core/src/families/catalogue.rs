@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry, feature_of};
+use veridiff_table::catalogue::{Catalogue, Entry, FamilyEntry, feature_of, model_of};
 use veridiff_text::choice::{did_you_mean, matches};
 
 use super::{
@@ -77,19 +77,25 @@ impl FeatureSet {
         FeatureSet(FEATURES.iter().map(of_family).filter(|chosen| !chosen.features.is_empty()).collect())
     }
 
-    /// The features that `names` choose: families or single features, in any order; `*` in a name is any run of letters.
+    /// The features that `names` choose, in any order: families, single features, or patterns of features of scorers and texts, in
+    /// which `*` is any run of letters.
     ///
     /// # Errors
     /// The first name that none has, with the list of known ones.
     pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Self, UnknownFeature> {
+        let chooses = |name: &str, family: &Family, feature: &Feature| {
+            let is_of_pattern = || [SCORER, TEXT].contains(&feature.source) && matches(name, feature.name);
+            if name.contains('*') { is_of_pattern() } else { name == family.name || name == feature.name }
+        };
         for name in names.iter().map(AsRef::as_ref) {
-            let mut known = FAMILIES.iter().map(|family| family.name).chain(all_features().map(|feature| feature.name));
-            if !known.any(|known| matches(name, known)) {
-                return Err(UnknownFeature { name: name.to_owned() });
+            let mut all = FEATURES.iter().flat_map(|(family, features)| features.iter().map(move |one| (*family, one)));
+            if !all.any(|(family, feature)| chooses(name, family, feature)) {
+                return Err(UnknownFeature { name: name.chars().take(LONGEST_QUOTE).collect() });
             }
         }
-        let chosen = |known: &str| names.iter().any(|name| matches(name.as_ref(), known));
-        Ok(FeatureSet::of(|family, feature| chosen(feature.name) || chosen(family.name)))
+        let is_chosen =
+            |family: &Family, feature: &Feature| names.iter().any(|name| chooses(name.as_ref(), family, feature));
+        Ok(FeatureSet::of(is_chosen))
     }
 
     /// All that diff and text give without a model.
@@ -181,10 +187,11 @@ impl FeatureSet {
         self.0.iter().flat_map(|chosen| &chosen.features).map(|(_, feature)| feature)
     }
 
-    /// What a scorer gives among these columns of a table.
-    pub fn of_scorer<'a>(columns: impl IntoIterator<Item = &'a str>) -> Self {
-        let names: Vec<&str> = columns.into_iter().map(feature_of).collect();
-        FeatureSet::of(|_, feature| feature.source == SCORER && names.contains(&feature.name))
+    /// The numbers among these columns of a table that the scorer `model` gives.
+    pub fn of_scorer<'a>(columns: impl IntoIterator<Item = &'a str>, model: &str) -> Self {
+        let of_model = |column: &&str| model_of(column) == Some(model);
+        let names: Vec<&str> = columns.into_iter().filter(of_model).map(feature_of).collect();
+        FeatureSet::of(|_, feature| feature.source == SCORER && !feature.is_list && names.contains(&feature.name))
     }
 
     /// These and those.
@@ -208,6 +215,9 @@ impl FeatureSet {
         self.features().map(|feature| feature.name)
     }
 }
+
+/// Letters of a name that nothing has which are repeated to whoever sent it.
+const LONGEST_QUOTE: usize = 80;
 
 /// A feature name that is in no family.
 #[derive(Debug, thiserror::Error)]
@@ -249,7 +259,10 @@ mod tests {
         let old = FeatureSet::parse(&["logprob", "contrast_old_*"]).unwrap();
         assert!(old.names().count() == 11 && old.names().skip(1).all(|name| name.starts_with("contrast_old_")));
         assert_eq!(old.needs().sides, [PromptSide::Old]);
-        assert!(FeatureSet::parse(&["contrast_older_*"]).is_err());
+        // a pattern is of features, and of those that any sample has
+        assert!(FeatureSet::parse(&["*on*"]).unwrap().names().all(|name| name.contains("on")));
+        assert!(!FeatureSet::parse(&["*"]).unwrap().needs_source(REFERENCES));
+        assert!(FeatureSet::parse(&["contrast_older_*"]).is_err() && FeatureSet::parse(&["bleu*"]).is_err());
         let error = FeatureSet::parse(&["entropi"]).unwrap_err();
         assert_eq!(
             (error.to_string(), error.hint()),
@@ -267,7 +280,9 @@ mod tests {
         let core = ["uncertainty", "attribution", "similarity", "reference"];
         assert_eq!(all.names().collect::<Vec<_>>(), FeatureSet::parse(&core).unwrap().names().collect::<Vec<_>>());
         assert_eq!(all.names_from(SCORER).collect::<Vec<_>>(), scorer.names().collect::<Vec<_>>());
-        let of_detector = FeatureSet::of_scorer(["contrast_old_most@m", "ground_words", "bleu4", "unknown@m"]);
+        let columns =
+            ["contrast_old_most@m", "ground_words", "bleu4", "unknown@m", "attr_changed@other", "hidden_mean@m[3]"];
+        let of_detector = FeatureSet::of_scorer(columns, "m");
         assert_eq!(scorer.and(&of_detector).names().last(), Some("contrast_old_most"));
         assert_eq!(of_detector.names().count(), 1);
         let bleu = FeatureSet::parse(&["reference"]).unwrap().without(NLI_ENTAILMENT);

@@ -379,7 +379,7 @@ def score(
     model : str, Scorer or a sequence of them, optional
         What reads the texts; the default model if a feature needs one.
     features : str or sequence of str, optional
-        Features or families; :func:`features` lists them. ``grounding``, ``form`` and ``facts`` need no model. By default
+        Families, features or patterns of them (``contrast_old_*``); :func:`features` lists them. ``grounding``, ``form`` and ``facts`` need no model. By default
         uncertainty, grounding, form and facts.
     encoders, classifiers : str or sequence of str, optional
         Models of ``similarity`` and of ``reference``.
@@ -629,7 +629,8 @@ def explain(
     model : str or Scorer, optional
         Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it.
     features
-        What is measured; ``uncertainty`` alone leaves out attribution, which takes most of the time.
+        What is measured beside what ``detector`` needs of this model; ``uncertainty`` alone leaves out attribution, which takes most
+        of the time.
     detector
         Its verdict is added, with what each feature contributes (log-odds).
     """
