@@ -218,11 +218,9 @@ enum Asked {
 
 impl Asked {
     /// The columns that the detector was fitted on.
-    fn columns(&self) -> Vec<&str> {
+    fn columns(&self) -> Vec<String> {
         match self {
-            Asked::Named(detector) | Asked::Shipped(detector) => {
-                detector.features.iter().map(|feature| feature.name.as_str()).collect()
-            }
+            Asked::Named(detector) | Asked::Shipped(detector) => detector.feature_names(),
             Asked::Nobody => Vec::new(),
         }
     }

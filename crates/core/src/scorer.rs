@@ -188,14 +188,14 @@ impl Scorer {
     }
 
     /// Whether it can compute all that is its own of a detector's columns: not where they need an adapter, and it has none.
-    pub fn can_serve(&self, columns: &[&str]) -> bool {
-        self.check(&FeatureSet::of_scorer(columns.iter().copied(), &self.name)).is_ok()
+    pub fn can_serve(&self, columns: &[String]) -> bool {
+        self.check(&FeatureSet::of_scorer(columns, &self.name)).is_ok()
     }
 
     /// These features, and what is its own of a detector's columns if it can compute that.
-    pub fn features_for(&self, features: &FeatureSet, columns: &[&str]) -> FeatureSet {
-        let needed = FeatureSet::of_scorer(columns.iter().copied(), &self.name);
-        if self.can_serve(columns) { features.and(&needed) } else { features.clone() }
+    pub fn features_for(&self, features: &FeatureSet, columns: &[String]) -> FeatureSet {
+        let needed = FeatureSet::of_scorer(columns, &self.name);
+        if self.check(&needed).is_ok() { features.and(&needed) } else { features.clone() }
     }
 
     /// The model that was taught by an adapter.

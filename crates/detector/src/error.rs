@@ -254,7 +254,7 @@ impl DetectorError {
             )),
             UnknownFeature { pattern, known } => Some(guess_or(pattern, known, "the table's features")),
             MissingFeature { feature, known } => Some(format!(
-                "`score --features {}` computes it, if it is a feature; the table's: {}",
+                "`score --features {}` computes it, if this version has it; the table's: {}",
                 feature_of(feature),
                 list(known)
             )),

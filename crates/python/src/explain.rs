@@ -42,8 +42,7 @@ pub fn explain(
             tracing::warn!("{told}");
         }
         teller.far("reading the text", 0, 0);
-        let features_of = detector.iter().flat_map(|detector| &detector.features);
-        let columns: Vec<&str> = features_of.map(|feature| feature.name.as_str()).collect();
+        let columns = detector.as_ref().map_or_else(Vec::new, |detector| detector.feature_names());
         let features = model.features_for(&feature_set(&features)?, &columns);
         let settings = Settings { features, max_memory, ..Settings::default() };
         let mut explanation = Explanation::of_sample(&model, &sample, &reading.over(settings)?, None)?;

@@ -239,8 +239,7 @@ fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &
 
 fn explain(resident: &Resident, sample: &Sample, form: Form) -> Result<Output, Refusal> {
     let detector = resident.gate.detector(sample.task);
-    let features = detector.into_iter().flat_map(|detector| &detector.features);
-    let columns: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
+    let columns = detector.map_or_else(Vec::new, |detector| detector.feature_names());
     // a model may be there twice under its name, once taught by an adapter
     let taught = resident.models.iter().find(|model| model.can_serve(&columns));
     let model = taught.map_or_else(|| resident.model(None), Ok)?;

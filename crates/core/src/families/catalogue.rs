@@ -188,9 +188,9 @@ impl FeatureSet {
     }
 
     /// The numbers among these columns of a table that the scorer `model` gives.
-    pub fn of_scorer<'a>(columns: impl IntoIterator<Item = &'a str>, model: &str) -> Self {
+    pub fn of_scorer<S: AsRef<str>>(columns: &[S], model: &str) -> Self {
         let of_model = |column: &&str| model_of(column) == Some(model);
-        let names: Vec<&str> = columns.into_iter().filter(of_model).map(feature_of).collect();
+        let names: Vec<&str> = columns.iter().map(AsRef::as_ref).filter(of_model).map(feature_of).collect();
         FeatureSet::of(|_, feature| feature.source == SCORER && !feature.is_list && names.contains(&feature.name))
     }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(all.names_from(SCORER).collect::<Vec<_>>(), scorer.names().collect::<Vec<_>>());
         let columns =
             ["contrast_old_most@m", "ground_words", "bleu4", "unknown@m", "attr_changed@other", "hidden_mean@m[3]"];
-        let of_detector = FeatureSet::of_scorer(columns, "m");
+        let of_detector = FeatureSet::of_scorer(&columns, "m");
         assert_eq!(scorer.and(&of_detector).names().last(), Some("contrast_old_most"));
         assert_eq!(of_detector.names().count(), 1);
         let bleu = FeatureSet::parse(&["reference"]).unwrap().without(NLI_ENTAILMENT);

@@ -112,12 +112,14 @@ fn the_adapter_is_named_in_provenance_and_asked_for_by_name() {
 fn a_detectors_columns_are_measured_by_the_scorer_that_they_name() {
     let (plain, adapted) = (scorer(&folder().display().to_string()), adapted());
     let base = FeatureSet::parse(&["logprob"]).unwrap();
-    let more =
-        |scorer: &Scorer, columns: &[&str]| scorer.features_for(&base, columns).names().skip(1).collect::<Vec<_>>();
+    let owned = |columns: &[&str]| columns.iter().map(|&column| column.to_owned()).collect::<Vec<_>>();
+    let more = |scorer: &Scorer, columns: &[&str]| {
+        scorer.features_for(&base, &owned(columns)).names().skip(1).collect::<Vec<_>>()
+    };
     let columns = ["contrast_old_most@llama_tied", "shape_first@other", "ground_words", "hidden_mean@llama_tied[3]"];
     assert_eq!(more(&plain, &columns), ["contrast_old_most"]);
     let taught = ["contrast_old_most@llama_tied", "adapter_text@llama_tied"];
-    assert!(adapted.can_serve(&taught) && !plain.can_serve(&taught));
+    assert!(adapted.can_serve(&owned(&taught)) && !plain.can_serve(&owned(&taught)));
     assert_eq!(more(&adapted, &taught).len(), 2);
     assert!(more(&plain, &taught).is_empty(), "a model that lacks the adapter gives what it was asked for");
 }

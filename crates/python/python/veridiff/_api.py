@@ -379,8 +379,8 @@ def score(
     model : str, Scorer or a sequence of them, optional
         What reads the texts; the default model if a feature needs one.
     features : str or sequence of str, optional
-        Families, features or patterns of them (``contrast_old_*``); :func:`features` lists them. ``grounding``, ``form`` and ``facts`` need no model. By default
-        uncertainty, grounding, form and facts.
+        Families, features or patterns of them (``contrast_old_*``); :func:`features` lists them. ``grounding``, ``form`` and ``facts``
+        need no model. By default uncertainty, grounding, form and facts.
     encoders, classifiers : str or sequence of str, optional
         Models of ``similarity`` and of ``reference``.
     batch : int
