@@ -474,6 +474,29 @@ fn smollm2_behind_the_service_scores_as_it_does_here() {
     scores_as_here("smollm2-135m");
 }
 
+/// The detectors of reviews and of commits share one model, which tells of a text of either task what `check` tells.
+#[test]
+fn an_explanation_has_the_verdict_of_check_whatever_the_task() {
+    let pulled = veridiff().args(["models", "pull", "smollm2-135m"]).output().unwrap();
+    assert!(pulled.status.success(), "{}", String::from_utf8_lossy(&pulled.stderr));
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]);
+    for task in ["review", "commit"] {
+        let mut sample = sample(task, "`area` multiplies by the height now, which no caller wants.");
+        sample["task"] = json!(task);
+        let ask = |path: &str| {
+            let (status, body) = served.post(path, &sample, "");
+            assert_eq!(status, 200, "{path}: {body}");
+            serde_json::from_str::<Value>(&body).unwrap()
+        };
+        let (finding, explanation) = (ask("/v1/check"), ask("/v1/explain"));
+        let (checked, explained) = (&finding["p_detector"], &explanation["verdict"]["p_hallucination"]);
+        assert!(checked.is_number(), "{finding}");
+        assert_eq!(checked, explained, "{task}");
+        assert_eq!(explanation["scorer"], "smollm2-135m");
+    }
+}
+
 #[cfg(feature = "bots")]
 #[test]
 fn webhooks_are_on_disk_before_they_are_answered() {

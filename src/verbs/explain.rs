@@ -138,11 +138,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         && columns.iter().any(|column| adapter::is_feature(column))
     {
         let table = &detector.training.table;
-        let names: Vec<String> = table
-            .keys()
-            .filter_map(|key| key.strip_prefix(adapter::ADAPTER)?.strip_prefix('@'))
-            .map(str::to_owned)
-            .collect();
+        let names: Vec<String> = adapter::models_of(table).map(str::to_owned).collect();
         if models.models.is_empty() {
             models.models.clone_from(&names);
         }

@@ -276,7 +276,19 @@ fn a_stack_takes_rows_that_lack_a_family() {
     let judged = place.ok("eval --input without.csv --detector stack.json --bootstrap 0");
     assert!(judged.contains(&format!("{n} of {n} rows lack a family of features")), "{judged}");
     place.ok(&format!("fit --input table.csv --learner boosted {features} -o boosted.json"));
-    place.fails("eval --input without.csv --detector boosted.json", "no column `other@m`", "");
+    place.fails("eval --input without.csv --detector boosted.json", "needed as a feature: `other@m`", "");
+}
+
+/// Who scores again for what a table lacks does it once: everything that is missing is named, and the command for it.
+#[test]
+fn all_features_that_a_table_lacks_are_named_with_the_command_that_computes_them() {
+    let table = csv(&rows(1.0, false, 1)).replace("up@m", "logprob@m").replace("down@m", "shape_first@m");
+    let place = Workplace::new(&table);
+    place.ok("fit --input table.csv --features logprob,shape_first,other --output d.json --bootstrap 0");
+    let lacking = table.replace("logprob@m", "x@m").replace("shape_first@m", "y@m");
+    std::fs::write(place.path("without.csv"), lacking).unwrap();
+    let line = "eval --input without.csv --detector d.json";
+    place.fails(line, "needed as a feature: `logprob@m`, `shape_first@m`", "`score --features logprob,shape_first`");
 }
 
 #[test]
@@ -384,7 +396,7 @@ fn bad_input_is_named_with_a_way_out() {
 
     place.ok("fit --input table.csv --output d.json --bootstrap 0");
     std::fs::write(place.path("other.csv"), csv(&good).replace("up@m", "up@n")).unwrap();
-    place.fails("eval --input other.csv --detector d.json", "no column `up@m`", "`up@n`");
+    place.fails("eval --input other.csv --detector d.json", "needed as a feature: `up@m`", "`up@n`");
     std::fs::write(place.path("other.csv"), csv(&good).replace(",label,", ",verdict,")).unwrap();
     place.fails("fit --input other.csv", "none of 240 rows has a label", "label");
     std::fs::write(place.path("other.csv"), csv(&good).replacen(",a,0,", ",a,2,", 1)).unwrap();

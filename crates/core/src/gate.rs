@@ -1,11 +1,6 @@
 //! The gate: is a text supported by its change? One object that owns detectors and models and judges samples.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    ops::ControlFlow,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, ops::ControlFlow, sync::Arc};
 
 use serde_json::Value;
 
@@ -13,7 +8,7 @@ use crate::{
     Result,
     case::Case,
     families::{
-        attribution,
+        adapter, attribution,
         catalogue::{CATALOGUE, FeatureSet},
         facts::{self, FACTS},
         family::{SCORER, TEXT},
@@ -31,6 +26,7 @@ use crate::{
     verdict::{self, Opinion},
 };
 use veridiff_detector::{Detector, DetectorError, Predict, shipped};
+use veridiff_engine::files::source::without_adapter;
 use veridiff_facts::{
     change::Tree,
     judge::{Judgement, OF_ANOTHER_TREE},
@@ -98,7 +94,7 @@ pub struct Gate {
     facts: Facts,
     notes: Vec<String>,
     /// The models by what was asked for, each once.
-    scorers: HashMap<String, Arc<Scorer>>,
+    scorers: Scorers,
 }
 
 impl Gate {
@@ -109,7 +105,7 @@ impl Gate {
     /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with; those of
     /// [`ModelOptions::load`].
     pub fn open(options: GateOptions) -> Result<Gate> {
-        Gate::open_with(options, HashMap::new())
+        Gate::open_with(options, Scorers::new())
     }
 
     /// As [`Gate::open`], with the models of this gate, which stays as it is: what it has loaded is not loaded again. The options must
@@ -121,13 +117,15 @@ impl Gate {
         Gate::open_with(options, self.scorers.clone())
     }
 
-    fn open_with(options: GateOptions, scorers: HashMap<String, Arc<Scorer>>) -> Result<Gate> {
+    fn open_with(options: GateOptions, scorers: Scorers) -> Result<Gate> {
         let GateOptions { detector, facts_only, rules, tree, tasks, full, settings, models } = options;
-        let by_task = match detector {
+        let mut by_task = match detector {
             _ if facts_only => Vec::new(),
             Some(detector) => vec![(tasks, detector)],
             None => tasks.into_iter().map(|task| (vec![task], shipped::default_for(task))).collect(),
         };
+        // a model that one of them wants with an adapter serves the others too, if it is there before they ask
+        by_task.sort_by_key(|(_, detector)| adapter::models_of(&detector.training.table).next().is_none());
         let mut loaded = Loaded { models, scorers };
         let (mut judges, mut notes) = (Vec::new(), Vec::new());
         for (tasks, detector) in by_task {
@@ -250,11 +248,13 @@ impl Facts {
     }
 }
 
+/// Models by what was asked for, `[NAME=]SOURCE[+ADAPTER]`.
+type Scorers = BTreeMap<String, Arc<Scorer>>;
+
 /// The models of a gate, each loaded once, whichever detectors use it.
 struct Loaded {
     models: ModelOptions,
-    /// By what was asked for, `[NAME=]SOURCE`.
-    scorers: HashMap<String, Arc<Scorer>>,
+    scorers: Scorers,
 }
 
 impl Loaded {
@@ -264,13 +264,20 @@ impl Loaded {
         let models = self.models.standing_for(names)?;
         let models = models.with_adapters(names, &detector.training.table);
         let specs = if models.models.is_empty() { vec![String::new()] } else { models.models.clone() };
-        let missing: Vec<String> = specs.iter().filter(|spec| !self.scorers.contains_key(*spec)).cloned().collect();
+        let missing: Vec<String> = specs.iter().filter(|spec| self.find(spec).is_none()).cloned().collect();
         if !missing.is_empty() {
             let named = missing.iter().filter(|spec| !spec.is_empty()).cloned().collect();
             let new = ModelOptions { models: named, ..models }.load()?;
             self.scorers.extend(missing.into_iter().zip(new.into_iter().map(Arc::new)));
         }
-        Ok(specs.iter().filter_map(|spec| self.scorers.get(spec).cloned()).collect())
+        Ok(specs.iter().filter_map(|spec| self.find(spec).cloned()).collect())
+    }
+
+    /// The model that was asked for so. One with an adapter reads what is the model's own as one without does, and is taken for it:
+    /// weights are held once, and a name means one model.
+    fn find(&self, spec: &str) -> Option<&Arc<Scorer>> {
+        // behind the model without it in the order of the names
+        self.scorers.iter().rev().find(|(known, _)| *known == spec || without_adapter(known) == spec).map(|(_, it)| it)
     }
 }
 

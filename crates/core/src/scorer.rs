@@ -187,11 +187,6 @@ impl Scorer {
         if features.needs().adapter { self.adapted().map(drop) } else { Ok(()) }
     }
 
-    /// Whether it can compute all that is its own of a detector's columns: not where they need an adapter, and it has none.
-    pub fn can_serve(&self, columns: &[String]) -> bool {
-        self.check(&FeatureSet::of_scorer(columns, &self.name)).is_ok()
-    }
-
     /// These features, and what is its own of a detector's columns if it can compute that.
     pub fn features_for(&self, features: &FeatureSet, columns: &[String]) -> FeatureSet {
         let needed = FeatureSet::of_scorer(columns, &self.name);

@@ -1,6 +1,6 @@
 //! What can go wrong when a detector is fitted, judged, read or written, and how to mend it.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use veridiff_table::catalogue::feature_of;
 use veridiff_text::{choice::did_you_mean, hint::Hint};
@@ -85,11 +85,11 @@ pub enum DetectorError {
         /// The features that the table has.
         known: Vec<String>,
     },
-    /// The table lacks a feature, for example one that the detector was fitted on.
-    #[error("the table has no column `{feature}`, which is needed as a feature")]
-    MissingFeature {
-        /// The name of the feature's column.
-        feature: String,
+    /// The table lacks features, for example those that the detector was fitted on.
+    #[error("the table lacks what is needed as a feature: {}", list(missing))]
+    MissingFeatures {
+        /// The names of the features' columns.
+        missing: Vec<String>,
         /// The features that the table has.
         known: Vec<String>,
     },
@@ -253,11 +253,12 @@ impl DetectorError {
                 list(columns)
             )),
             UnknownFeature { pattern, known } => Some(guess_or(pattern, known, "the table's features")),
-            MissingFeature { feature, known } => Some(format!(
-                "`score --features {}` computes it, if this version has it; the table's: {}",
-                feature_of(feature),
-                list(known)
-            )),
+            MissingFeatures { missing, known } => {
+                let names: BTreeSet<&str> = missing.iter().map(|column| feature_of(column)).collect();
+                let names = names.into_iter().collect::<Vec<_>>().join(",");
+                let known = list(known);
+                Some(format!("`score --features {names}` computes what this version has of them; the table's: {known}"))
+            }
             WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
             WhereColumn { column, known, .. } | ByColumn { column, known, .. } => Some(guess_or(column, known, "columns")),
             WhereValue { column, value, known, .. } => Some(guess_or(value, known, &format!("values of `{column}`"))),

@@ -333,7 +333,7 @@ const MAX_VALUES: usize = 100;
 ///
 /// # Errors
 /// [`DetectorError::NoLabels`], [`DetectorError::BadLabel`], [`DetectorError::MismatchLabel`],
-/// [`DetectorError::MissingFeature`] for a feature that is not there, [`DetectorError::NoCompleteRows`],
+/// [`DetectorError::MissingFeatures`] for features that are not there, [`DetectorError::NoCompleteRows`],
 /// [`DetectorError::ByColumn`], [`DetectorError::ByTooManyValues`]; the table's own for a feature that is not numeric.
 pub fn labelled_rows(
     table: &Table,
@@ -413,15 +413,12 @@ impl Cells {
             has(table, feature) || element_of(feature).is_some_and(is_element)
         };
         let may_lack = gaps == Gaps::Kept && features.iter().any(is_there);
+        let missing: Vec<String> = features.iter().filter(|feature| !is_there(feature)).cloned().collect();
+        if !missing.is_empty() && !may_lack {
+            return Err(DetectorError::MissingFeatures { missing, known: feature_columns(table, catalogue) });
+        }
         for feature in features {
-            match is_there(feature) {
-                true => cells.columns.push(table.numbers(feature)?),
-                false if may_lack => cells.columns.push(vec![None; n_rows]),
-                false => {
-                    let known = feature_columns(table, catalogue);
-                    return Err(DetectorError::MissingFeature { feature: feature.clone(), known });
-                }
-            }
+            cells.columns.push(if missing.contains(feature) { vec![None; n_rows] } else { table.numbers(feature)? });
         }
         Ok(cells)
     }

@@ -240,9 +240,7 @@ fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &
 fn explain(resident: &Resident, sample: &Sample, form: Form) -> Result<Output, Refusal> {
     let detector = resident.gate.detector(sample.task);
     let columns = detector.map_or_else(Vec::new, |detector| detector.feature_names());
-    // a model may be there twice under its name, once taught by an adapter
-    let taught = resident.models.iter().find(|model| model.can_serve(&columns));
-    let model = taught.map_or_else(|| resident.model(None), Ok)?;
+    let model = resident.model(None)?;
     let settings_of = |model: &Scorer| Settings {
         features: model.features_for(&FeatureSet::default(), &columns),
         ..resident.settings.clone()

@@ -1,6 +1,8 @@
 //! What a model that was taught by an adapter says of the text: the log-odds that it is false of the change. One more forward pass,
 //! by the adapted weights.
 
+use std::collections::BTreeMap;
+
 use super::family::{Compute, Family, Field, Needs, SCORER};
 use crate::scorer::Answer;
 
@@ -30,6 +32,11 @@ const FIELDS: &[Field<Answer>] = &[
 /// Whether a feature of a detector, `name@model` or without the model, is one of this family's.
 pub fn is_feature(name: &str) -> bool {
     FIELDS.iter().any(|field| name.split('@').next() == Some(field.name))
+}
+
+/// The models that read with an adapter, by the metadata of a table.
+pub fn models_of(table: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+    table.keys().filter_map(|key| key.strip_prefix(ADAPTER)?.strip_prefix('@'))
 }
 
 /// The family `adapter`.

@@ -3,7 +3,13 @@
 
 use crate::common::{cases, check_case, fixture};
 use candle_core::{DType, Device};
-use veridiff_core::{families::attribution::aggregate, measurement::TargetRule, scorer::Scorer, settings::Settings};
+use veridiff_core::{
+    families::{adapter, attribution::aggregate},
+    gate::{Gate, GateOptions},
+    measurement::TargetRule,
+    scorer::Scorer,
+    settings::Settings,
+};
 use veridiff_engine::{
     decoder::Decoder,
     files::source::{ResolveOptions, resolve},
@@ -11,7 +17,10 @@ use veridiff_engine::{
     ops::Precision,
     reading::attribution::{AttributedFn, Fold, attribute},
 };
-use veridiff_text::prompt::Template;
+use veridiff_text::{
+    prompt::Template,
+    sample::{Sample, Task},
+};
 
 /// Loads a built-in model, fetching it if it is not in the cache.
 fn scorer(card: &str) -> Scorer {
@@ -37,6 +46,31 @@ fn check(card: &str, expected: &std::path::Path) {
 #[test]
 fn smollm2_matches_the_reference() {
     check("smollm2-135m", &fixture("expected_smollm2.json"));
+}
+
+/// The detector of commits wants the default model with an adapter, that of reviews without.
+#[test]
+fn a_gate_of_all_tasks_holds_the_default_model_once() {
+    let open = |tasks: &[Task]| Gate::open(GateOptions { tasks: tasks.to_vec(), ..GateOptions::default() }).unwrap();
+    let taught = |gate: &Gate| {
+        let scorers = gate.scorers();
+        assert_eq!(scorers.len(), 1);
+        adapter::models_of(scorers[0].provenance()).count() == 1
+    };
+    let (reviews, all) = (open(&[Task::Review]), open(&Task::ALL));
+    assert!(!taught(&reviews) && taught(&all));
+    let diff = "--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,2 @@\n def f():\n-    return None\n+    return 0\n";
+    let mut sample = Sample::new("a", diff, "`f` returns 0 now, callers that test for None go wrong.");
+    let said = |gate: &Gate, sample: &Sample| {
+        let finding = gate.check(std::slice::from_ref(sample)).remove(0);
+        (finding.p_detector.unwrap(), finding.verdict)
+    };
+    assert_eq!(said(&all, &sample), said(&reviews, &sample), "what is read is the same");
+    // a gate of reviews that becomes one of all tasks has the model with the adapter for both
+    let reopened = reviews.reopen(GateOptions::default()).unwrap();
+    assert!(taught(&reopened));
+    sample.task = Task::Commit;
+    assert_eq!(said(&reopened, &sample), said(&all, &sample));
 }
 
 #[test]

@@ -155,6 +155,14 @@ pub fn with_adapter(spec: &str, adapter: &str) -> String {
     }
 }
 
+/// `spec` without the adapter that it names, if it names one.
+pub fn without_adapter(spec: &str) -> &str {
+    match split_adapter(split_alias(spec).1) {
+        (_, Some(adapter)) => &spec[..spec.len() - adapter.len() - 1],
+        (_, None) => spec,
+    }
+}
+
 /// `SOURCE+ADAPTER` into its parts. A path may hold a plus sign: what exists as a whole is a path.
 fn split_adapter(source: &str) -> (&str, Option<&str>) {
     match source.rsplit_once('+') {
@@ -405,6 +413,12 @@ mod tests {
         assert_eq!(split_adapter("smollm2-135m+my/truth.safetensors"), ("smollm2-135m", Some("my/truth.safetensors")));
         assert_eq!(split_adapter("smollm2-135m+truth"), ("smollm2-135m", Some("truth")));
         assert_eq!(split_adapter("smollm2-135m+lies"), ("smollm2-135m+lies", None));
+        for (spec, without) in
+            [("m=a/b.gguf+truth", "m=a/b.gguf"), ("smollm2-135m", "smollm2-135m"), ("c++/x", "c++/x")]
+        {
+            assert_eq!(without_adapter(spec), without);
+            assert_eq!(with_adapter(without, "truth"), format!("{without}+truth"));
+        }
         assert_eq!(split_adapter("a+b/model.gguf"), ("a+b/model.gguf", None));
         assert_eq!(split_adapter("c++/x+y.safetensors"), ("c++/x", Some("y.safetensors")));
     }
