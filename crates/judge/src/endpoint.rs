@@ -75,7 +75,10 @@ impl Endpoint {
         let identity = identity_of(settings);
         let prefix = prefix_of(&identity);
         let found = probe::probe(&settings.model, &mut |step, path, body| {
-            store.get_or_ask(&format!("{prefix}probe/{step}"), || client.exchange(path, body))
+            let ask = || client.exchange(path, body);
+            // without the first answer there is nothing, whatever else is kept
+            let ask = || if step.starts_with(probe::FIRST) { kept(ask()?) } else { ask() };
+            store.get_or_ask(&format!("{prefix}probe/{step}"), ask)
         })?;
         Ok(Endpoint { client, model: settings.model.clone(), identity, found })
     }
@@ -139,6 +142,18 @@ fn ask_about(
     let estimate = ((prompt.len() + text.len()) as f64 / BYTES_PER_TOKEN) as u64;
     let answer = client.ask(COMPLETIONS, &tells.body(model, prompt, text, tops), estimate)?;
     tells.read(&answer, prompt, text, tops)
+}
+
+/// An answer to a step of a probe that is kept for good: one about what was asked. One about who asks, or for what is not there, may be
+/// another as soon as the key or the server is.
+///
+/// # Errors
+/// The status of another.
+fn kept(answer: Exchange) -> Result<Exchange, Failure> {
+    match answer.status {
+        401 | 403 | 404 => Err(Failure::new(Kind::Http(answer.status), answer.reason())),
+        _ => Ok(answer),
+    }
 }
 
 /// What is asked over a socket.

@@ -128,7 +128,9 @@ pub fn parse(reply: &Reply) -> Result<JudgeVerdict, Failure> {
         }
         (None, None) => return fail(Kind::Malformed, "no JSON object with an `answer`"),
     };
-    if reply.content[verdict.answer_at..].starts_with(DIGITS[usize::from(verdict.answer)]) {
+    // in an answer that is a string with escapes the place is that of another byte, or of none
+    let written = reply.content.get(verdict.answer_at..);
+    if written.is_some_and(|written| written.starts_with(DIGITS[usize::from(verdict.answer)])) {
         Ok(verdict)
     } else {
         fail(Kind::Malformed, "the score is not written as a digit")

@@ -20,6 +20,7 @@ use veridiff_judge::{
         http::{Http, Transport},
         limits::SystemClock,
         probe::Schemas,
+        scorer::TextEndpoint,
     },
     failure::{JudgeError, Kind},
     judge::{Judge, JudgedSample, ScoreReading, Settings, Spent},
@@ -389,6 +390,25 @@ fn a_server_that_answers_nothing_says_what_to_do() {
     for (status, says) in [(401, "api_key_env"), (404, "/v1"), (400, "--probe")] {
         let error = error(status);
         assert!(matches!(error, JudgeError::Server { .. }) && error.hint().unwrap().contains(says), "{error}");
+    }
+}
+
+/// A key that was missing, or a model that was not loaded: the next run asks again, and is answered.
+#[test]
+fn a_refusal_of_who_asks_is_not_kept() {
+    for status in [401, 403, 404] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::new(move |n, asked| match n {
+            0 | 1 => Act::json(status, &json!({ "error": { "message": "not yet" } })),
+            _ => probe_answer(asked).unwrap(),
+        });
+        let store = || Arc::new(Store::open(&folder.path().join("replies.jsonl")).unwrap());
+        let settings = settings_of(&server);
+        assert!(Endpoint::open(&settings, &store()).is_err());
+        assert!(TextEndpoint::open(&settings, &store()).is_err());
+        assert!(Endpoint::open(&settings, &store()).is_ok(), "{status}");
+        let n = server.asked().len();
+        assert!(Endpoint::open(&settings, &store()).is_ok() && server.asked().len() == n, "what is found is kept");
     }
 }
 

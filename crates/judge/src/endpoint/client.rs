@@ -125,6 +125,11 @@ impl Client {
             self.limits.is_too_busy();
             return;
         }
+        // a request that is too long, or that asks for what is not taken, is read by a server that is well
+        if matches!(kind, Kind::Http(400 | 413 | 422)) {
+            self.n_failures_in_a_row.store(0, Ordering::Relaxed);
+            return;
+        }
         if self.n_failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_FAILURES_IN_A_ROW {
             let last = match outcome {
                 Ok(answer) => of_status(answer),
@@ -240,6 +245,16 @@ mod tests {
         let n = pauses(&clock).len();
         assert_eq!(dead.ask("p", &json!({}), 1).unwrap_err(), stopped);
         assert_eq!(pauses(&clock).len(), n, "nothing is asked any more");
+
+        // a long row is no sign of a server that is gone, however many there are
+        let (full, _) = client(vec![status(413)]);
+        for _ in 0..2 * MAX_FAILURES_IN_A_ROW {
+            assert_eq!(full.ask("p", &json!({}), 1).unwrap_err().kind, Kind::Http(413));
+        }
+        assert!(full.stopped().is_none());
+        let (closed, _) = client(vec![status(403)]);
+        (0..MAX_FAILURES_IN_A_ROW).for_each(|_| drop(closed.ask("p", &json!({}), 1)));
+        assert!(closed.stopped().is_some());
 
         let body = br#"{"error": {"code": "insufficient_quota", "message": "pay"}}"#.to_vec();
         let (poor, clock) = client(vec![Ok(Answer { status: 429, body, ..Answer::default() })]);

@@ -52,7 +52,16 @@ impl fmt::Debug for Key {
     }
 }
 
+/// Bytes of a key that no text holds by chance. Servers on one's own machine take any word for a key.
+const LEAST_OF_KEY: usize = 16;
+
 impl Key {
+    /// As [`Key::hidden_in`], in an answer with this status: a word that is a key may well stand in what a model writes, where it is left,
+    /// and an error page that quotes what was asked is another matter.
+    fn hidden_in_answer(&self, status: u16, bytes: Vec<u8>) -> Vec<u8> {
+        if status == 200 && self.0.len() < LEAST_OF_KEY { bytes } else { self.hidden_in(bytes) }
+    }
+
     /// Bytes with `[key]` wherever they hold the key, as it is or with signs escaped as in JSON or an address: whoever reads them
     /// unescapes it.
     fn hidden_in(&self, bytes: Vec<u8>) -> Vec<u8> {
@@ -162,7 +171,11 @@ impl Transport for Http {
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(self.most_bytes).read_to_vec();
         // an error page may quote the request's headers
-        let body = self.without_key(body.map_err(|error| self.failure(&error))?);
+        let body = body.map_err(|error| self.failure(&error))?;
+        let body = match &self.key {
+            Some(key) => key.hidden_in_answer(status, body),
+            None => body,
+        };
         Ok(Answer { status, retry_after_ms, retry_after, body })
     }
 }
@@ -190,5 +203,13 @@ mod tests {
         }
         assert_eq!(key.hidden_in(b"\xff sk-a/b+c=\" \xfe".to_vec()), b"\xff [key] \xfe", "all else stays as it is");
         assert_eq!(format!("{key:?}"), "a key");
+
+        let (word, long) = (Key("none".to_owned()), Key("none-of-your-business".to_owned()));
+        let of =
+            |key: &Key, status: u16, said: &str| String::from_utf8(key.hidden_in_answer(status, said.into())).unwrap();
+        let answer = r#"{"kind": "none", "quote": "none-of-your-business"}"#;
+        assert_eq!(of(&word, 200, answer), answer, "a word that is a key is a word");
+        assert_eq!(of(&word, 401, "no such key: none"), "no such key: [key]");
+        assert_eq!(of(&long, 200, answer), r#"{"kind": "none", "quote": "[key]"}"#);
     }
 }

@@ -56,6 +56,9 @@ pub struct Found {
     pub fingerprint: Option<String>,
 }
 
+/// What the steps are called that find out how a conversation is asked for at all.
+pub(super) const FIRST: &str = "first-";
+
 /// Tokens that a model which reasons may spend on it.
 const REASONING: u32 = 4096;
 
@@ -180,7 +183,7 @@ fn chat(
 fn options(model: &str, found: &mut Found, ask: &mut Ask<'_>) -> Result<Value, Failure> {
     let mut step = 0;
     loop {
-        let answer = chat(model, found, ask, &format!("first-{step}"), "Answer with the word yes.", 1)?;
+        let answer = chat(model, found, ask, &format!("{FIRST}{step}"), "Answer with the word yes.", 1)?;
         if answer.status == 200 {
             let none = || Failure::new(Kind::Malformed, "its answer is none of chat completions");
             return match answer.json() {

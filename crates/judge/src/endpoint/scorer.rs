@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     COMPLETIONS, ask_about, by_socket,
     client::Client,
-    identity_of, reported,
+    identity_of, kept, reported,
     text::{TellsTexts, probe},
 };
 use crate::{
@@ -44,7 +44,7 @@ impl TextEndpoint {
         identity.extend(tops.map(|n| ("top_log_probs".to_owned(), n.to_string())));
         let prefix = prefix_of(&identity);
         let tells = probe(&settings.model, tops, &mut |step, body| {
-            store.get_or_ask(&format!("{prefix}probe/{step}"), || client.exchange(COMPLETIONS, body))
+            store.get_or_ask(&format!("{prefix}probe/{step}"), || kept(client.exchange(COMPLETIONS, body)?))
         })?;
         Ok(TextEndpoint { client, model: settings.model.clone(), tops, identity, tells })
     }

@@ -74,6 +74,9 @@ fn what_is_no_score_is_malformed() {
         "\"30\"",
         "1e2",
         "\"4 of 4\"",
+        // the digit stands elsewhere than the decoded string has it, within a letter of three bytes
+        "\"\\t\u{3000}4\"",
+        "\"\\u00344\"",
     ] {
         fails(&reply(&format!(r#"{{"answer": {answer}}}"#)), Kind::Malformed);
     }
@@ -132,6 +135,8 @@ fn pieces() -> impl Strategy<Value = String> {
         Just(", ".to_owned()),
         Just("\"explanation\": \"".to_owned()),
         Just("\\".to_owned()),
+        Just("\\t".to_owned()),
+        Just("\u{3000}".to_owned()),
         Just("\"".to_owned()),
         Just("[".to_owned()),
         Just("]".to_owned()),
