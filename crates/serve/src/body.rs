@@ -52,7 +52,7 @@ pub(crate) async fn parsed<T: Send + 'static>(
     if !is_json(headers) {
         return Err(Refusal::MediaType);
     }
-    let (bytes, lent) = taken(service, headers, body).await?;
+    let (bytes, lent) = taken(service, Sender::Client, headers, body).await?;
     let limits = service.limits.clone();
     // a panic within is a fault of ours
     let parsed = spawn_blocking(move || parse(&limits, &bytes)).await.map_err(|_| Refusal::Fault)?;
@@ -68,8 +68,27 @@ pub(crate) fn deadline(headers: &HeaderMap, most: Duration) -> Result<Duration, 
     Ok(Duration::try_from_secs_f64(seconds).map_or(most, |given| given.min(most)))
 }
 
-/// Reads a body of any type, within the limits.
-pub(crate) async fn taken(service: &Service, headers: &HeaderMap, body: Body) -> Result<(Bytes, Lent), Refusal> {
+/// Who sends a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// One whom the guard knows.
+    Client,
+    /// One of whom nothing is known before the body is read: it may be a webhook with a signature, or a form with a token.
+    Anybody,
+}
+
+/// Reads a body of any type, within the limits. Strangers have a room of their own, so that they keep no client out, and nothing that they
+/// send is written down.
+pub(crate) async fn taken(
+    service: &Service,
+    sender: Sender,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Bytes, Lent), Refusal> {
+    let room = match sender {
+        Sender::Client => &service.room,
+        Sender::Anybody => &service.room_of_strangers,
+    };
     let most = service.limits.body_bytes;
     let too_large = |got: String| Refusal::TooLarge { what: "the body", got, most };
     let said = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -77,7 +96,7 @@ pub(crate) async fn taken(service: &Service, headers: &HeaderMap, body: Body) ->
         return Err(too_large(format!("{length} bytes")));
     }
     let is_none = said.is_none() && body.is_end_stream();
-    let lent = service.room.lend(if is_none { 0 } else { said.unwrap_or(most) })?;
+    let lent = room.lend(if is_none { 0 } else { said.unwrap_or(most) })?;
     let patience = service.limits.patience;
     let read = timeout(patience, Limited::new(body, most).collect()).await.map_err(|_| Refusal::TooSlow(patience))?;
     let read = read.map_err(|error| match error.is::<LengthLimitError>() {
@@ -85,7 +104,7 @@ pub(crate) async fn taken(service: &Service, headers: &HeaderMap, body: Body) ->
         false => Refusal::Shape("the body ended before its length".to_owned()),
     })?;
     let bytes = read.to_bytes();
-    if service.tells_texts {
+    if service.tells_texts && sender == Sender::Client {
         tracing::info!(body = %String::from_utf8_lossy(&bytes), "asked");
     }
     Ok((bytes, lent))

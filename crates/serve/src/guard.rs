@@ -18,6 +18,7 @@ use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLaye
 use crate::{
     audit::{self, Entry},
     body::Rest,
+    origin::Origin,
     refusal::{Code, Refusal},
     routes::page::{stranger, visitor},
     service::Service,
@@ -146,7 +147,12 @@ fn may_stay(request: &Request) -> bool {
 
 /// The client of a request that may ask now.
 fn admitted(service: &Service, request: &Request) -> Result<Arc<Client>, Refusal> {
-    let client = service.tokens().client(request.headers())?;
+    let tokens = service.tokens();
+    let client = tokens.client(request.headers())?;
+    // a page elsewhere has no token; where none is needed, it could ask in the name of who looks at it
+    if !tokens.are_needed() && Origin::of(request.headers()) == Origin::Elsewhere {
+        return Err(Refusal::Foreign);
+    }
     client.request()?;
     Ok(client)
 }

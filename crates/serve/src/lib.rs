@@ -9,7 +9,7 @@
 //! | where | owns |
 //! |---|---|
 //! | `server.rs`, `tls.rs`, `signals.rs` | sockets, signals, the end |
-//! | `guard.rs`, `tokens.rs`, `rate.rs`, `audit.rs` | who asks, how often, and what is written down of it |
+//! | `guard.rs`, `tokens.rs`, `origin.rs`, `rate.rs`, `audit.rs` | who asks, how often, and what is written down of it |
 //! | `limits.rs`, `body.rs`, `asked.rs` | how much of everything is taken, and what a body asks for |
 //! | `queue.rs`, `answers.rs` | what waits, and who waits for it |
 //! | `worker.rs`, `work.rs`, `completion.rs` | what is computed, on threads of its own, by the code of the command |
@@ -36,6 +36,7 @@ mod inside;
 mod limits;
 mod meter;
 mod openapi;
+mod origin;
 pub mod pages;
 mod queue;
 mod rate;

@@ -50,8 +50,8 @@ pub enum Refusal {
     /// A service without tokens is asked under a name that is not this machine's.
     #[error("without tokens only this machine is answered, under `localhost`, 127.0.0.1 or [::1]")]
     Host,
-    /// A form that no page of the service sent.
-    #[error("this form does not come from a page of this service")]
+    /// A form that no page of the service sent, or what a page elsewhere asks of a service without tokens.
+    #[error("this does not come from a page of this service")]
     Foreign,
     /// Something is larger than its limit.
     #[error("{what} has {got}, and {most} is the most")]
@@ -160,7 +160,11 @@ pub const CODES: &[(&str, StatusCode, &str)] = &[
     ("token", StatusCode::UNAUTHORIZED, "no token, or none that is known"),
     ("signature", StatusCode::UNAUTHORIZED, "a webhook is not signed as it should be"),
     ("host", StatusCode::MISDIRECTED_REQUEST, "without tokens only this machine is answered, under a name of its own"),
-    ("foreign", StatusCode::FORBIDDEN, "a form does not come from a page of this service"),
+    (
+        "foreign",
+        StatusCode::FORBIDDEN,
+        "a form, or what a browser asks without a token, does not come from a page of this service",
+    ),
     ("too_large", StatusCode::PAYLOAD_TOO_LARGE, "something is larger than its limit"),
     ("too_slow", StatusCode::REQUEST_TIMEOUT, "the request did not come in time"),
     ("rate", StatusCode::TOO_MANY_REQUESTS, "the rate of the client is spent"),
@@ -225,7 +229,9 @@ impl Refusal {
             Refusal::Unreadable(_, hint) => hint.clone(),
             Refusal::MediaType => Some("send the header `Content-Type: application/json`".to_owned()),
             Refusal::NotFound | Refusal::Method => Some("`/openapi.json` says what there is".to_owned()),
-            Refusal::Foreign => Some("load the page anew, and send it from there".to_owned()),
+            Refusal::Foreign => {
+                Some("load the page anew, and send it from there; what other pages ask needs a token".to_owned())
+            }
             Refusal::TooLarge { .. } => Some("ask in parts".to_owned()),
             Refusal::NoModel { known, .. } if known.is_empty() => {
                 Some("the service was started without a model".to_owned())

@@ -115,11 +115,16 @@ impl ServeError {
     }
 }
 
+/// The part of the room for bodies that is another one's, for who is not known.
+const STRANGERS: usize = 8;
+
 /// A service that answers requests, from wherever they come.
 pub struct Service {
     pub(crate) limits: Limits,
     pub(crate) queue: Queue<Piece>,
     pub(crate) room: Room,
+    /// That of bodies whose sender is not known yet.
+    pub(crate) room_of_strangers: Room,
     pub(crate) meter: Meter,
     pub(crate) audit: Option<Audit>,
     pub(crate) tells_texts: bool,
@@ -153,6 +158,7 @@ impl Service {
         let service = Arc::new(Service {
             queue: Queue::new(limits.queue, workers),
             room: Room::new(limits.bytes_in_flight),
+            room_of_strangers: Room::new((limits.bytes_in_flight / STRANGERS).max(limits.body_bytes)),
             meter: Meter::new(gateway.is_some()),
             audit,
             tells_texts,

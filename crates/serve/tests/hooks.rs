@@ -83,6 +83,29 @@ async fn a_webhook_is_read_within_the_limits_and_needs_no_token() {
     assert_eq!(script.came.lock().unwrap().len(), 5);
 }
 
+/// Who nobody knows may take all the room that there is for strangers, and keeps no client out.
+#[tokio::test]
+async fn bodies_of_strangers_have_a_room_of_their_own() {
+    let options = ServiceOptions {
+        limits: Limits { body_bytes: 2 << 10, bytes_in_flight: 4 << 10, ..Limits::default() },
+        tokens: TokenSource { plain: Some(TOKEN.to_owned()), ..TokenSource::default() },
+        hooks: Some(SharedHooks(Arc::<Script>::default() as _)),
+        ..ServiceOptions::default()
+    };
+    let service = service(options, &[]);
+    let never = Body::from_stream(futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    let request = Request::builder().method("POST").uri("/hooks/github").header("content-length", "2048");
+    let waiting = tokio::spawn(router(&service).oneshot(request.body(never).unwrap()));
+    tokio::task::yield_now().await;
+    let (status, said) = ask(&service, "POST", "/hooks/github", &[("x-says", "kept")], "x").await;
+    assert!(status == 429 && said.contains("\"no_room\""), "{said}");
+    let token = format!("Bearer {TOKEN}");
+    let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
+    let (status, said) = ask(&service, "POST", "/v1/check", &headers, &sample("a", "x").to_string()).await;
+    assert_eq!(status, 200, "{said}");
+    waiting.abort();
+}
+
 #[tokio::test]
 async fn labels_are_for_who_has_a_token() {
     let service = with_hooks(&Arc::default());

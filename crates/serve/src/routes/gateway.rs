@@ -12,7 +12,14 @@ use axum::{
 use serde::Deserialize;
 
 use super::completions::completions as own_completions;
-use crate::{body, gateway, limits::Lent, refusal::Refusal, service::Service, tokens::Client};
+use crate::{
+    body::{self, Sender},
+    gateway,
+    limits::Lent,
+    refusal::Refusal,
+    service::Service,
+    tokens::Client,
+};
 
 /// Passes a request to the generator.
 pub(super) async fn pass(
@@ -52,6 +59,6 @@ async fn taken(service: &Service, request: Request) -> Result<(Parts, Bytes, Len
         return Err(Refusal::Stopping);
     }
     let (head, body) = request.into_parts();
-    let (bytes, lent) = body::taken(service, &head.headers, body).await?;
+    let (bytes, lent) = body::taken(service, Sender::Client, &head.headers, body).await?;
     Ok((head, bytes, lent))
 }

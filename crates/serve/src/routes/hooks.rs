@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use crate::{
-    body,
+    body::{self, Sender},
     hooks::{Delivery, Platform, Taken},
     refusal::Refusal,
     service::Service,
@@ -45,7 +45,7 @@ async fn take(
         return Err(Refusal::Stopping);
     }
     let hooks = service.hooks.clone().ok_or(Refusal::NotFound)?;
-    let (bytes, _lent) = body::taken(&service, &headers, body).await?;
+    let (bytes, _lent) = body::taken(&service, Sender::Anybody, &headers, body).await?;
     let taken = spawn_blocking(move || hooks.0.take(&Delivery { platform, headers: &headers, body: &bytes }));
     let (status, state) = match taken.await.map_err(|_| Refusal::Fault)?? {
         Taken::Kept => (StatusCode::ACCEPTED, "kept"),

@@ -68,7 +68,7 @@ const EVENTS: &str = "text/event-stream";
 /// What every path refuses.
 const OF_ALL: &[&str] = &["fault"];
 /// What every path refuses that asks who it is, beside that.
-const OF_GUARDED: &[&str] = &["token", "host", "rate"];
+const OF_GUARDED: &[&str] = &["token", "host", "foreign", "rate"];
 /// What every path refuses that takes a body, beside that.
 const OF_BODIES: &[&str] = &[
     "deadline",

@@ -12,7 +12,8 @@ use axum::{
 use tokio::task::spawn_blocking;
 
 use crate::{
-    body,
+    body::{self, Sender},
+    origin::{Origin, SITE},
     pages::{Ask, FORM_TOKEN, Pages, SharedPages, Shown},
     refusal::{Code, Refusal},
     service::Service,
@@ -23,9 +24,6 @@ use crate::{
 /// Whether the connection is one of TLS.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OverTls;
-
-/// What a browser says of the page that a request comes from.
-const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// How a proxy says by which scheme it was asked.
 const SCHEME: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -167,25 +165,15 @@ async fn answered(
 
 /// The fields of a form that a page of ours sent.
 async fn form(service: &Service, headers: &HeaderMap, body: Body) -> Result<Fields, Refusal> {
-    if !is_from_here(headers) {
+    if Origin::of(headers) != Origin::Here {
         return Err(Refusal::Foreign);
     }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.split(';').next().is_none_or(|kind| kind.trim() != "application/x-www-form-urlencoded") {
         return Err(Refusal::Shape("a form is sent as `application/x-www-form-urlencoded`".to_owned()));
     }
-    let (bytes, _lent) = body::taken(service, headers, body).await?;
+    let (bytes, _lent) = body::taken(service, Sender::Anybody, headers, body).await?;
     Ok(form_urlencoded::parse(&bytes).into_owned().collect())
-}
-
-/// Whether a browser says that a request comes from a page of this very service. Every browser of today says so with what a form sends.
-fn is_from_here(headers: &HeaderMap) -> bool {
-    if let Some(site) = headers.get(SITE) {
-        return site == "same-origin";
-    }
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://"));
-    origin.zip(text(header::HOST)).is_some_and(|((_, origin), host)| origin.eq_ignore_ascii_case(host))
 }
 
 fn is_sent_by(visitor: &Visitor, fields: &Fields) -> Result<(), Refusal> {
