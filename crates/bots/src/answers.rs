@@ -53,6 +53,25 @@ impl Bot {
         Ok(self.store.given(key, what)?)
     }
 
+    /// Gives an answer that stands in the place of the one before, unless that one says the same.
+    pub(crate) fn anew(
+        &self,
+        place: &str,
+        content: &str,
+        what: &str,
+        give: impl FnOnce() -> Result<(), HostError>,
+    ) -> Result<(), Problem> {
+        if self.store.answer(place)?.is_some_and(|last| last == content) {
+            return Ok(());
+        }
+        match give() {
+            // as in `once`
+            Err(error) if !may_pass(&error) => tracing::error!("no {what}: {}", told(&error)),
+            other => other?,
+        }
+        Ok(self.store.replaced(place, content)?)
+    }
+
     /// Says what was found of a commit as a whole.
     pub(crate) fn report(&self, site: &Site, about: About<'_>, objected: &[&Finding]) -> Result<(), Problem> {
         let About { repository, sha, name, what, n_texts } = about;
@@ -64,6 +83,8 @@ impl Bot {
             annotations.iter().map(|one| format!("{}\0{}\0{}\0", one.path, one.line, one.message)).collect();
         let key = site.key(&["report", repository, sha, name, &title, &content]);
         let report = Report { key: key.clone(), name, title, annotations };
-        self.once(&key, "report", || false, || site.remote.report(repository, sha, &report))
+        // what was said of it before and is true again is said again
+        let place = site.key(&["report", repository, sha, name]);
+        self.anew(&place, &key, "report", || site.remote.report(repository, sha, &report))
     }
 }

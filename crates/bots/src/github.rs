@@ -130,7 +130,9 @@ impl Remote for GitHub {
         let known = format!("/repos/{repository}/commits/{sha}/check-runs?check_name={name}&filter=all&per_page=100");
         let known = host.get(&known, host.site().json)?.json()?;
         let runs = known["check_runs"].as_array();
-        let run = runs.into_iter().flatten().find(|run| text(run, "/external_id") == report.key);
+        // one that says the same and was followed by another is past
+        let newest = runs.into_iter().flatten().max_by_key(|run| run["id"].as_u64());
+        let run = newest.filter(|run| text(run, "/external_id") == report.key);
         let n = report.annotations.len();
         let (mut run, mut n_there) = match run {
             Some(run) if text(run, "/status") == "completed" => return Ok(()),

@@ -93,7 +93,7 @@ fn of_github(site: &SiteConfig, event: &str, payload: &Value) -> Option<Kept> {
     match (event, action) {
         ("pull_request", "opened" | "synchronize" | "reopened" | "ready_for_review" | "closed")
         | ("pull_request_review", "submitted" | "edited")
-        | ("pull_request_review_comment", "created" | "edited") => request(number),
+        | ("pull_request_review_comment", "created" | "edited" | "deleted") => request(number),
         ("pull_request_review_thread", "resolved" | "unresolved") => {
             let comments = payload.pointer("/thread/comments").and_then(Value::as_array);
             let first = comments.and_then(|comments| id(comments.first()?, "/id"))?;

@@ -1,6 +1,9 @@
 //! A job about a request to merge: its comments are checked and answered, and what people said of them is kept.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 use veridiff_core::{finding::Finding, gate::SharedTree, verdict::Verdict};
@@ -39,10 +42,12 @@ impl Bot {
         // the names of a request's whole diff are known, whichever hunk a comment stands under
         let tree = request.whole.take().map(|whole| SharedTree(Arc::new(whole)));
         let mut comments = std::mem::take(&mut request.comments);
-        comments.retain(|comment| site.config.accounts.contains(&comment.author) && !is_own(site, &request, comment));
+        let own = own(site, &request, &comments);
+        comments.retain(|comment| site.config.accounts.contains(&comment.author) && !own.contains(&comment.id));
         let (findings, judged) = self.judge(service, job, &comments, whole, tree.as_ref())?;
         let feedback = self.feedback(site, &request, &comments)?;
-        self.store.judged(&job.platform, &job.repository, &judged, &feedback)?;
+        let seen: Vec<&str> = comments.iter().map(|comment| comment.id.as_str()).collect();
+        self.store.judged(&job.platform, &job.repository, &judged, &seen, &feedback)?;
         let (platform, repository, number) = (&job.platform, &job.repository, job.number);
         let (n, n_new) = (comments.len(), judged.len());
         tracing::info!(platform, repository, number, n, n_new, "comments were checked");
@@ -124,8 +129,9 @@ impl Bot {
         if let Some(limit) = does.sarif {
             let objected: Vec<Finding> = met(limit, findings).into_iter().cloned().collect();
             let sarif = sarif(&objected);
-            let key = site.key(&["sarif", repository, &request.head, &sarif.to_string()]);
-            self.once(&key, "sarif", || false, || site.remote.sarif(request, &sarif))?;
+            let place = site.key(&["sarif", repository, &request.head]);
+            let content = site.key(&["sarif", repository, &request.head, &sarif.to_string()]);
+            self.anew(&place, &content, "sarif", || site.remote.sarif(request, &sarif))?;
         }
         Ok(())
     }
@@ -164,10 +170,21 @@ impl Bot {
     }
 }
 
-/// Whether a comment is an answer of ours, which is none to check, under whichever account it was given.
-fn is_own(site: &Site, request: &Request, comment: &Comment) -> bool {
-    let key = site.key(&["reply", &request.repository, &comment.thread]);
-    comment.thread != comment.id && comment.body.contains(&said::hidden(&key))
+/// Which comments are answers of ours, which are none to check, under whichever account they were given: those with the key of an answer
+/// to the beginning of their thread, or to another comment of it.
+fn own(site: &Site, request: &Request, comments: &[Comment]) -> HashSet<String> {
+    let mut threads: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for comment in comments {
+        threads.entry(&comment.thread).or_insert_with(|| HashSet::from([comment.thread.as_str()])).insert(&comment.id);
+    }
+    let is_own = |comment: &&Comment| {
+        said::has_key(&comment.body)
+            && threads[comment.thread.as_str()].iter().filter(|answered| **answered != comment.id).any(|answered| {
+                let key = site.key(&["reply", &request.repository, answered]);
+                comment.body.contains(&said::hidden(&key))
+            })
+    };
+    comments.iter().filter(is_own).map(|comment| comment.id.clone()).collect()
 }
 
 /// The findings of samples, in parts that a queue takes.

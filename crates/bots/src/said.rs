@@ -5,6 +5,9 @@ use serde_json::Value;
 use veridiff_core::{finding::Finding, verdict::Verdict};
 use veridiff_report::findings::rdjson_lines;
 
+/// How what an answer carries begins.
+const HIDDEN: &str = "<!-- veridiff:";
+
 /// Letters of a key.
 const KEY: usize = 32;
 
@@ -54,7 +57,12 @@ pub(crate) fn basis(parts: &[&str]) -> String {
 
 /// The comment, which no page shows, that an answer carries.
 pub(crate) fn hidden(key: &str) -> String {
-    format!("<!-- veridiff:{key} -->")
+    format!("{HIDDEN}{key} -->")
+}
+
+/// Whether a text carries such a comment, of whatever key.
+pub(crate) fn has_key(text: &str) -> bool {
+    text.contains(HIDDEN)
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

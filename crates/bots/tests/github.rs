@@ -169,6 +169,45 @@ fn what_people_say_becomes_labelled_samples() {
 }
 
 #[test]
+fn what_people_take_back_is_no_label_any_more() {
+    let mut liked = comment(1, "bot", TRUE);
+    liked["reactions"] = json!({ "+1": 2, "-1": 0 });
+    let says = reply(3, 2, "octocat", "MEMBER", "veridiff: false");
+    let (host, state) = plain(vec![liked, comment(2, "bot", FALSE), says]);
+    let desk = Desk::new("github", &host, "");
+    desk.github("one", "pull_request", &opened(7)).unwrap();
+    desk.work();
+    assert_eq!(desk.labels().len(), 2);
+    {
+        let mut comments = state.comments.lock().unwrap();
+        comments[0]["reactions"] = json!({ "+1": 0, "-1": 0 });
+        comments.pop();
+    }
+    let edited =
+        json!({ "action": "deleted", "pull_request": { "number": 7 }, "repository": { "full_name": "octocat/hello" } });
+    desk.github("two", "pull_request_review_comment", &edited).unwrap();
+    desk.work();
+    assert!(desk.labels().is_empty(), "{:?}", desk.labels());
+}
+
+#[test]
+fn what_was_said_and_is_true_again_is_said_again() {
+    let (host, state) = plain(vec![comment(1, "bot", FALSE)]);
+    let desk = Desk::new("github", &host, "check = \"contradicted\"\nsarif = \"contradicted\"");
+    for (name, body) in [("one", FALSE), ("two", TRUE), ("three", FALSE), ("four", FALSE)] {
+        state.comments.lock().unwrap()[0]["body"] = body.into();
+        let body = json!({ "action": "edited", "pull_request": { "number": 7 }, "repository": { "full_name": "octocat/hello" }, "n": name });
+        desk.github(name, "pull_request_review_comment", &body).unwrap();
+        desk.work();
+    }
+    let runs = state.runs.lock().unwrap();
+    let said: Vec<&str> = runs.iter().map(|run| run["conclusion"].as_str().unwrap()).collect();
+    assert_eq!(said, ["neutral", "success", "neutral"]);
+    let sarifs = kinds(&host.changes()).into_iter().filter(|kind| kind == "POST sarifs").count();
+    assert_eq!(sarifs, 3);
+}
+
+#[test]
 fn messages_of_a_push_are_checked_and_those_that_git_made_are_not() {
     let (host, state) = plain(Vec::new());
     let desk = Desk::new("github", &host, ALL);
@@ -254,5 +293,23 @@ fn the_bot_does_not_check_itself_under_an_account_that_it_checks() {
     }
     let runs = state.runs.lock().unwrap();
     assert_eq!((state.comments.lock().unwrap().len(), runs.len()), (2, 1), "its answer is no comment to check");
+    assert_eq!(runs[0]["output"]["title"], "1 of 1 comments objected to");
+}
+
+/// As before, where what is answered stands in the thread of somebody else.
+#[test]
+fn nor_does_it_check_its_answer_to_a_reply() {
+    let (host, state) = plain(vec![comment(1, "a person", TRUE), reply(2, 1, "bot", "NONE", FALSE)]);
+    let desk = Desk::new("github", &host, "reply = \"contradicted\"\ncheck = \"contradicted\"");
+    for name in ["one", "two", "three"] {
+        let body = json!({ "action": "created", "pull_request": { "number": 7 }, "repository": { "full_name": "octocat/hello" }, "n": name });
+        desk.github(name, "pull_request_review_comment", &body).unwrap();
+        desk.work();
+        for comment in state.comments.lock().unwrap().iter_mut().skip(1) {
+            comment["user"]["login"] = "bot".into();
+        }
+    }
+    let runs = state.runs.lock().unwrap();
+    assert_eq!((state.comments.lock().unwrap().len(), runs.len()), (3, 1));
     assert_eq!(runs[0]["output"]["title"], "1 of 1 comments objected to");
 }

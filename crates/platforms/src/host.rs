@@ -170,7 +170,13 @@ impl Host {
         let silent =
             |error: &dyn fmt::Display| HostError::Silent { site, told: self.without_token(&error.to_string()) };
         let answer = match body {
-            None => self.agent.run(request.body(()).map_err(|error| silent(&error))?),
+            None => {
+                let request = self.agent.configure_request(request.body(()).map_err(|error| silent(&error))?);
+                // a job's token has a header of its own, which a redirect would carry to whatever host it names
+                let is_followed = self.token.as_ref().is_none_or(|token| token.sent == Sent::Bearer);
+                let request = if is_followed { request } else { request.max_redirects(0) };
+                self.agent.run(request.build())
+            }
             Some(body) => {
                 let request = request.header("content-type", "application/json").body(body.to_string());
                 let request = self.agent.configure_request(request.map_err(|error| silent(&error))?);
@@ -183,7 +189,8 @@ impl Host {
             Error::BodyExceedsLimit(_) => HostError::TooLarge { site, most: MOST_BYTES },
             error => HostError::BrokeOff { site, told: self.without_token(&error.to_string()) },
         })?;
-        let body = String::from_utf8(bytes).map_err(|_| HostError::Unlike { site, found: "not UTF-8".to_owned() })?;
+        // a diff may well hold a file of another encoding, which costs no more than its own letters
+        let body = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Answer { site, has_token: self.token.is_some(), status: head.status, headers: head.headers, body })
     }
 
@@ -210,6 +217,13 @@ pub fn entries(site: &'static Site, pages: &str) -> Result<Vec<Value>, HostError
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead, BufReader, Write},
+        net::TcpListener,
+        sync::mpsc,
+        thread,
+    };
+
     use super::*;
     use crate::site::{GITHUB, GITLAB};
 
@@ -224,6 +238,51 @@ mod tests {
             let error = Host::at(GITLAB, base, None).unwrap_err();
             assert!(error.to_string().contains("GITLAB_API_URL") && error.hint().is_some(), "{base}");
         }
+    }
+
+    /// A server that answers one request so; what it was asked, once it was.
+    fn server(answer: Vec<u8>) -> (String, mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap_or(0) > 0 {}
+            stream.get_mut().write_all(&answer).unwrap();
+            let _nobody = tell.send(head);
+        });
+        (address, told)
+    }
+
+    #[test]
+    fn a_job_s_token_goes_to_no_other_host() {
+        for (sent, is_followed) in [(Sent::Bearer, true), (Sent::Job, false)] {
+            let (elsewhere, told) =
+                server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}".to_vec());
+            // another name, so another host
+            let elsewhere = elsewhere.replace("127.0.0.1", "localhost");
+            let head = format!(
+                "HTTP/1.1 302 Found\r\nlocation: {elsewhere}/x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            let (address, asked) = server(head.into_bytes());
+            let host = Host::at(GITLAB, &address, Some(Token { secret: "SECRET".to_owned(), sent })).unwrap();
+            let answer = host.get("/x", "application/json").unwrap();
+            assert!(asked.recv().unwrap().contains("SECRET"));
+            assert_eq!(answer.status == 200, is_followed, "{sent:?}");
+            match is_followed {
+                true => assert!(!told.recv().unwrap().contains("SECRET")),
+                false => assert!(told.try_recv().is_err(), "nothing was asked there"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_diff_of_another_encoding_is_read() {
+        let (address, _asked) =
+            server(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\n+caf\xe9".to_vec());
+        let answer = Host::at(GITHUB, &address, None).unwrap().get("/x", "application/vnd.github.diff").unwrap();
+        assert_eq!(answer.body, "+caf\u{fffd}");
     }
 
     #[test]

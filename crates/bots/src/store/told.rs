@@ -81,8 +81,23 @@ impl Store {
         .map(drop)
     }
 
-    /// Keeps what was said of comments, and what people said of them.
-    pub fn judged(&self, platform: &str, repository: &str, judged: &[Judged], feedback: &[Feedback]) -> Result<()> {
+    /// Keeps which answer was given last in a place.
+    pub fn replaced(&self, place: &str, what: &str) -> Result<()> {
+        self.with(|connection| {
+            connection.execute("INSERT OR REPLACE INTO answers VALUES (?1, ?2, ?3)", params![place, what, now()])
+        })
+        .map(drop)
+    }
+
+    /// Keeps what was said of comments, and what people say of those that were `seen`: what they have taken back is kept no longer.
+    pub fn judged(
+        &self,
+        platform: &str,
+        repository: &str,
+        judged: &[Judged],
+        seen: &[&str],
+        feedback: &[Feedback],
+    ) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
             for one in judged {
@@ -110,6 +125,13 @@ impl Store {
                         one.p,
                         one.unlike
                     ],
+                )?;
+            }
+            for comment in seen {
+                transaction.execute(
+                    "DELETE FROM feedback WHERE platform = ?1 AND repository = ?2 AND comment = ?3
+                     AND kind IN ('thumbs', 'answer_thumbs', 'reply')",
+                    params![platform, repository, comment],
                 )?;
             }
             write_feedback(&transaction, platform, repository, feedback)?;
