@@ -152,7 +152,7 @@ pub fn auc(scores: &[f64], labels: &[bool]) -> Option<f64> {
     let mut ranks = 0.0;
     let mut at = 0;
     while at < order.len() {
-        let ties = order[at..].iter().take_while(|&&row| scores[row] == scores[order[at]]).count();
+        let ties = order[at..].iter().take_while(|&&row| scores[row] == scores[order[at]]).count().max(1);
         let rank = at as f64 + (ties as f64 + 1.0) / 2.0;
         ranks += rank * order[at..at + ties].iter().filter(|&&row| labels[row]).count() as f64;
         at += ties;

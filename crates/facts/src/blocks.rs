@@ -9,6 +9,9 @@ use veridiff_text::diff::{Diff, LineKind};
 use heads::{BEHIND, condition_of, scope_of};
 pub use heads::{function_name, is_exit};
 
+/// Guards of a line at most, the innermost: generated code leaves early a thousand times.
+const MOST_GUARDS: usize = 16;
+
 /// What kind of thing a scope is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScopeKind {
@@ -128,15 +131,11 @@ impl<'d> Blocks<'d> {
             let is_else = code.trim_start_matches(['}', ' ']).starts_with("else")
                 || code.starts_with("elif")
                 || code.starts_with("elsif");
-            let mut guards: Vec<Guard> = open.iter().filter_map(|(_, guard, _)| guard.clone()).collect();
             // behind `if …: return` the condition does not hold
-            guards.extend(
-                closed
-                    .iter()
-                    .filter(|(_, _, exits)| *exits && !is_else)
-                    .map(|(_, guard, _)| Guard { negated: !guard.negated, ..guard.clone() }),
-            );
-            guards.reverse();
+            let behind = closed.iter().rev().filter(|(_, _, exits)| *exits && !is_else);
+            let behind = behind.map(|(_, guard, _)| Guard { negated: !guard.negated, ..guard.clone() });
+            let around = open.iter().rev().filter_map(|(_, guard, _)| guard.clone());
+            let mut guards: Vec<Guard> = behind.chain(around).take(MOST_GUARDS).collect();
             let condition = condition_of(code);
             if let Some((mut guard, inline)) = condition.clone() {
                 guard.line = line;
@@ -276,6 +275,16 @@ mod tests {
         let names =
             |diff: &Diff| Blocks::new_side(diff).all_scopes().iter().map(|s| s.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&blocks), ["outer"]);
+    }
+
+    #[test]
+    fn of_a_thousand_early_exits_the_nearest_are_kept() {
+        let lines: String = (0..1000).map(|n| format!("+if (a{n}) return;\n")).collect();
+        let diff = Diff::parse(&format!("@@ -0,0 +1,1001 @@\n{lines}+go();\n")).unwrap();
+        let blocks = Blocks::new_side(&diff);
+        let all: Vec<&str> =
+            blocks.guards(blocks.lines[1000].line).iter().map(|guard| guard.condition.as_str()).collect();
+        assert_eq!((all.len(), all[0], all[15]), (16, "a999", "a984"));
     }
 
     #[test]

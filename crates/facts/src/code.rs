@@ -32,10 +32,14 @@ pub fn is_name_char(c: char) -> bool {
 /// The tokens of a piece of code. A quote that is not closed on its line is a mark.
 pub fn tokens(code: &str) -> Vec<Token> {
     let mut found = Vec::new();
-    let mut at = 0;
+    // quotes that close nowhere from here on: those behind are escaped, and each would be looked for to the end
+    let (mut at, mut dead) = (0, Vec::new());
     while let Some(c) = code[at..].chars().next() {
         let end = at + c.len_utf8();
         if c.is_whitespace() {
+            if c == '\n' {
+                dead.clear();
+            }
             at = end;
         } else if c.is_ascii_digit() {
             let stop = number_end(code, at);
@@ -47,12 +51,14 @@ pub fn tokens(code: &str) -> Vec<Token> {
             found.push(Token { kind: TokenKind::Name, span: start..stop });
             at = stop;
         } else if matches!(c, '"' | '\'' | '`') {
-            match text_end(code, end, c) {
-                Some(stop) => {
+            let stop = if dead.contains(&c) { Err(Open::Never) } else { text_end(code, end, c) };
+            match stop {
+                Ok(stop) => {
                     found.push(Token { kind: TokenKind::Text, span: end..stop });
                     at = stop + 1;
                 }
-                None => {
+                Err(open) => {
+                    dead.extend((open == Open::Never).then_some(c));
                     found.push(Token { kind: TokenKind::Mark, span: at..end });
                     at = end;
                 }
@@ -102,12 +108,21 @@ fn path_end(code: &str, at: usize) -> usize {
     }
 }
 
+/// Why a quote opens no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// It is an apostrophe.
+    Apostrophe,
+    /// No other one closes it on its line.
+    Never,
+}
+
 /// Where the text that opened with `quote` before `start` ends; a letter before a closing `'` and one behind is an apostrophe.
-fn text_end(code: &str, start: usize, quote: char) -> Option<usize> {
+fn text_end(code: &str, start: usize, quote: char) -> Result<usize, Open> {
     let mut escaped = false;
     for (offset, c) in code[start..].char_indices() {
         match c {
-            '\n' => return None,
+            '\n' => return Err(Open::Never),
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             _ if c == quote => {
@@ -115,12 +130,12 @@ fn text_end(code: &str, start: usize, quote: char) -> Option<usize> {
                     && offset > 0
                     && code[..start - 1].ends_with(char::is_alphanumeric)
                     && code[start + offset + 1..].starts_with(char::is_alphanumeric);
-                return (!is_apostrophe).then_some(start + offset);
+                return if is_apostrophe { Err(Open::Apostrophe) } else { Ok(start + offset) };
             }
             _ => {}
         }
     }
-    None
+    Err(Open::Never)
 }
 
 /// The identifiers of a path, in order.
@@ -157,6 +172,19 @@ pub fn squeezed(code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotes_that_close_nowhere_are_looked_for_once() {
+        let kinds = |code: &str| tokens(code).into_iter().map(|token| token.kind).collect::<Vec<_>>();
+        use TokenKind::{Mark, Name, Text};
+        assert_eq!(kinds(r#""\"a"#), [Mark, Mark, Mark, Name]);
+        assert_eq!(kinds("\"a\n\"b\""), [Mark, Name, Text], "and again on the next line");
+        assert_eq!(kinds("don't 'x'"), [Name, Mark, Name, Text]);
+        let begun = std::time::Instant::now();
+        assert_eq!(tokens(&format!("\"{}", "\\\"".repeat(200_000))).len(), 400_001);
+        // each of 200,000 to the end would be 40 thousand million letters
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 
     fn read(code: &str) -> Vec<(TokenKind, &str)> {
         tokens(code).into_iter().map(|token| (token.kind, &code[token.span])).collect()

@@ -9,6 +9,10 @@ use crate::{
     mention::without_self,
 };
 
+/// Bytes of an end of a path at most, by which the path is looked up: nobody writes a longer one, and all ends of one of a thousand pieces are a
+/// thousand times its length.
+const LONGEST_END: usize = 200;
+
 /// Lines of a change on which something stands, by index in [`Diff::lines`], each list in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
@@ -135,7 +139,7 @@ impl Occurrences {
         if is_name {
             self.read(text, LineKind::Header, index, 1);
             for path in text.split(' ').map(|path| path.trim_start_matches("a/").trim_start_matches("b/")) {
-                for (at, _) in path.match_indices('/') {
+                for (at, _) in path.match_indices('/').filter(|(at, _)| path.len() - at <= LONGEST_END) {
                     self.put_name(&path[at + 1..], LineKind::Header, index);
                 }
                 self.put_name(path, LineKind::Header, index);
@@ -176,7 +180,7 @@ impl Occurrences {
                 self.words.entry(word).or_default().put(kind, line);
             }
             if let Some(at) = rest.find(piece) {
-                names.push(&rest[at..]);
+                names.extend(Some(&rest[at..]).filter(|end| end.len() <= LONGEST_END));
                 rest = &rest[at + piece.len()..];
             }
         }
@@ -293,6 +297,14 @@ mod tests {
     use super::*;
 
     const DIFF: &str = "--- a/src/cache.py\n+++ b/src/cache.py\n@@ -1,3 +1,4 @@ class Cache:\n import threading\n-    def get(self, size=60):\n+    def get(self, size=60.0, key=None):\n+        self._lock = threading.Lock('why not')\n     pass\n";
+
+    #[test]
+    fn a_path_without_end_has_no_end_of_every_length() {
+        let path = "a.".repeat(50_000) + "b";
+        let all = Occurrences::new(&Diff::parse(&format!("@@ -1 +1 @@\n-x\n+{path}\n")).unwrap());
+        assert!(all.name(&path).is_some() && all.name("b").is_some() && all.name("a.a.b").is_some());
+        assert!(all.names.keys().map(String::len).sum::<usize>() < 2 * path.len());
+    }
 
     #[test]
     fn names_and_numbers_are_found_as_code() {

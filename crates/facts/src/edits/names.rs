@@ -1,5 +1,7 @@
 //! Names of the text for other names of the change.
 
+use std::collections::HashMap;
+
 use veridiff_text::diff::LineKind;
 
 use super::{Edit, EditKind};
@@ -151,6 +153,7 @@ pub fn edits(change: &Change<'_>, text: &str, mentions: &[Mention]) -> Vec<Edit>
 /// Every identifier of the change's lines once, in order.
 fn identifiers<'d>(change: &Change<'d>) -> Vec<Known<'d>> {
     let mut known: Vec<Known<'d>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for (index, line) in change.diff.lines().iter().enumerate() {
         if line.kind == LineKind::Header {
             continue;
@@ -162,7 +165,8 @@ fn identifiers<'d>(change: &Change<'d>) -> Vec<Known<'d>> {
             let n = pieces(path).count();
             for (place, name) in pieces(path).enumerate() {
                 let style = Style::of(name, is_called && place + 1 == n);
-                match known.iter_mut().find(|other| other.name == name) {
+                let place = *places.entry(name).or_insert(known.len());
+                match known.get_mut(place) {
                     Some(other) => other.is_changed |= line.kind.is_changed(),
                     None => known.push(Known { name, style, is_changed: line.kind.is_changed() }),
                 }

@@ -84,7 +84,9 @@ fn absent(scene: &Scene<'_, '_>, is_ours: impl Fn(MentionKind) -> bool) -> Vec<C
             Found::InPieces(_) => {}
             Found::Absent { .. } if asks || !is_telling(scene, mention) || is_elsewhere(scene, mention, at) => {}
             Found::Absent { near } => {
-                let in_tree = scene.tree.and_then(|tree| tree.contains(mention.last()));
+                // a fraction has a dot as a path has, and no end that means something by itself
+                let sought = if mention.kind == MentionKind::Number { &mention.code } else { mention.last() };
+                let in_tree = scene.tree.and_then(|tree| tree.contains(sought));
                 let (ruling, place) = match in_tree {
                     Some(true) => continue,
                     Some(false) => (Ruling::Nowhere, "in no file of the tree"),

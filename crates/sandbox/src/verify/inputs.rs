@@ -19,8 +19,9 @@ pub fn of_text(text: &str, names: &[&str]) -> Vec<Vec<Value>> {
             let is_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '.');
             let behind = &text[at + name.len()..];
             if let Some(arguments) = behind.strip_prefix('(').filter(|_| is_word) {
-                inputs
-                    .extend(Literals { text: arguments.as_bytes(), at: 0 }.list(b')').filter(|args| !args.is_empty()));
+                inputs.extend(
+                    Literals { text: arguments.as_bytes(), at: 0 }.list(b')', 0).filter(|args| !args.is_empty()),
+                );
             }
         }
     }
@@ -195,14 +196,14 @@ impl Literals<'_> {
     }
 
     /// Values with commas between them up to a closing letter.
-    fn list(&mut self, close: u8) -> Option<Vec<Value>> {
+    fn list(&mut self, close: u8, depth: usize) -> Option<Vec<Value>> {
         let mut items = Vec::new();
         loop {
             if self.peek()? == close {
                 self.at += 1;
                 return Some(items);
             }
-            items.push(self.value(0)?);
+            items.push(self.value(depth)?);
             match self.peek()? {
                 b',' => self.at += 1,
                 letter if letter == close => {}
@@ -218,12 +219,12 @@ impl Literals<'_> {
         match self.peek()? {
             b'[' => {
                 self.at += 1;
-                self.list(b']').map(Value::List)
+                self.list(b']', depth + 1).map(Value::List)
             }
             b'(' => {
                 self.at += 1;
                 let start = self.at;
-                let items = self.list(b')')?;
+                let items = self.list(b')', depth + 1)?;
                 // one value in parentheses is that value, unless a comma follows it
                 let has_comma = self.text[start..self.at].trim_ascii_end().ends_with(b",)");
                 if items.len() == 1 && !has_comma { items.into_iter().next() } else { Some(Value::Tuple(items)) }
@@ -346,6 +347,11 @@ mod tests {
         let found = of_text(text, &["f"]);
         let list = Value::List(vec![Value::Float(1.0), Value::int(-2)]);
         let map = Value::Dict(vec![(Value::str("k"), Value::Tuple(vec![Value::int(1)]))]);
+        let deep = format!("f({}", "[".repeat(200_000)) + &format!("f({}", "(".repeat(200_000));
+        assert!(
+            of_text(&deep, &["f"]).is_empty(),
+            "what is nested without end is no literal, and no end of the process"
+        );
         assert_eq!(found, [vec![list, Value::str("a\n"), map], vec![Value::Bool(true)], vec![Value::Float(0.5e-3)]]);
     }
 

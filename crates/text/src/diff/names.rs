@@ -1,5 +1,7 @@
 //! File names in the headers of a diff.
 
+use std::borrow::Cow;
+
 /// The files met so far; the last one is current.
 #[derive(Debug, Default)]
 pub(super) struct Files {
@@ -32,10 +34,10 @@ impl Files {
         let middle = rest.len() / 2;
         let same = rest.is_char_boundary(middle).then(|| rest.split_at(middle)).and_then(|(old, new)| {
             let new = new.strip_prefix(' ')?;
-            (strip_side(unquote(old)) == strip_side(unquote(new))).then_some(new)
+            (strip_side(&unquote(old)) == strip_side(&unquote(new))).then_some(new)
         });
         let name = same.or_else(|| rest.rsplit_once(' ').map(|(_, new)| new)).unwrap_or(rest);
-        self.start(strip_side(unquote(name)));
+        self.start(strip_side(&unquote(name)));
     }
 
     /// The current file has a hunk now.
@@ -59,7 +61,7 @@ impl Files {
         } else if line.starts_with("diff -") {
             self.start(strip_side(line.rsplit(' ').next().unwrap_or_default()));
         } else if let Some(new) = line.strip_prefix("rename to ").or_else(|| line.strip_prefix("copy to ")) {
-            self.replace(unquote(new));
+            self.replace(&unquote(new));
         }
     }
 
@@ -67,7 +69,7 @@ impl Files {
         // GNU diff puts a tab and the time after the name.
         let name = unquote(name.split('\t').next().unwrap_or(name));
         if name != "/dev/null" {
-            self.replace(strip_side(name));
+            self.replace(strip_side(&name));
         }
     }
 
@@ -84,12 +86,66 @@ impl Files {
     }
 }
 
-/// Git quotes names with unusual bytes; their escapes are left as they stand.
-fn unquote(name: &str) -> &str {
-    name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(name)
+/// Git quotes names with unusual bytes, as C writes a string: by default all that is not ASCII, each byte as three octal digits.
+fn unquote(name: &str) -> Cow<'_, str> {
+    let Some(quoted) = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')) else { return Cow::Borrowed(name) };
+    if !quoted.contains('\\') {
+        return Cow::Borrowed(quoted);
+    }
+    let (mut bytes, mut rest) = (Vec::new(), quoted.as_bytes());
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let (read, n) = match (byte, behind) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..]) => {
+                ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), 3)
+            }
+            (b'\\', [letter, ..]) => match letter {
+                b'a' => (7, 1),
+                b'b' => (8, 1),
+                b't' => (b'\t', 1),
+                b'n' => (b'\n', 1),
+                b'v' => (11, 1),
+                b'f' => (12, 1),
+                b'r' => (b'\r', 1),
+                b'"' | b'\\' => (*letter, 1),
+                // not git's: as it stands
+                _ => (byte, 0),
+            },
+            _ => (byte, 0),
+        };
+        bytes.push(read);
+        rest = &rest[n..];
+    }
+    Cow::Owned(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// Without git's `a/` or `b/`.
 fn strip_side(name: &str) -> &str {
     name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_name_is_read_as_git_wrote_it() {
+        for (written, name) in [
+            (r#""b/src/\303\274ber.py""#, "b/src/über.py"),
+            (r#""a \"b\" \\ c\td""#, "a \"b\" \\ c\td"),
+            (r#""\377.py""#, "\u{fffd}.py"),
+            (r#""a\q\7\"#, r#""a\q\7\"#),
+            (r#""a\q\7""#, r"a\q\7"),
+            ("plain\\303.py", "plain\\303.py"),
+            ("\"\"", ""),
+            ("\"", "\""),
+        ] {
+            assert_eq!(unquote(written), name, "{written}");
+        }
+        let mut files = Files::default();
+        files.git_header(r#"diff --git "a/src/\303\274ber.py" "b/src/\303\274ber.py""#);
+        files.header(r#"--- "a/src/\303\274ber.py""#);
+        files.header(r#"+++ "b/src/\303\274ber.py""#);
+        assert_eq!(files.into_names(), ["src/über.py"]);
+    }
 }

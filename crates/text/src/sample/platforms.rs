@@ -81,6 +81,10 @@ pub fn github_comments(json: &str) -> Result<Exported, PlatformError> {
         let id = comment.get("id").map_or_else(|| exported.samples.len().to_string(), Value::to_string);
         let mut sample = Sample::new(&format!("github-{id}"), &change.diff, body);
         let line = ["line", "original_line"].into_iter().find_map(|key| comment.get(key).and_then(Value::as_u64));
+        let line = match comment.get("side").and_then(Value::as_str) {
+            Some("LEFT") => line.and_then(|line| new_line(&change.diff, line)),
+            _ => line,
+        };
         let line = line.or_else(|| last_line(&change.diff));
         sample.extra.insert("path".into(), path.into());
         sample.extra.extend(line.map(|line| ("line".to_owned(), Value::from(line))));
@@ -121,7 +125,8 @@ pub fn gitlab_discussions(json: &str, diff: &str) -> Result<Exported, PlatformEr
             let id = note.get("id").map_or_else(|| exported.samples.len().to_string(), Value::to_string);
             let mut sample = Sample::new(&format!("gitlab-{id}"), &chosen, body);
             sample.extra.insert("path".into(), path.into());
-            let line = at("new_line").or_else(|| at("old_line")).and_then(Value::as_u64);
+            let number = |key: &str| at(key).and_then(Value::as_u64);
+            let line = number("new_line").or_else(|| new_line(&chosen, number("old_line")?));
             sample.extra.extend(line.map(|line| ("line".to_owned(), Value::from(line))));
             if let Some(name) = note.pointer("/author/username").and_then(Value::as_str) {
                 sample.extra.insert("author".into(), name.into());
@@ -130,6 +135,15 @@ pub fn gitlab_discussions(json: &str, diff: &str) -> Result<Exported, PlatformEr
         }
     }
     Ok(exported)
+}
+
+/// The line of the new file that stands where a line of the old one does, or did: the next one that is there, or the one before.
+fn new_line(diff: &str, old: u64) -> Option<u64> {
+    let diff = Diff::parse(diff).ok()?;
+    let lines = diff.lines();
+    let place = lines.iter().position(|line| line.old.is_some_and(|line| u64::try_from(line) == Ok(old)))?;
+    let mut nearest = lines[place..].iter().chain(lines[..place].iter().rev());
+    u64::try_from(nearest.find_map(|line| line.new)?).ok()
 }
 
 /// The line of the new file on which a hunk ends.
@@ -209,6 +223,22 @@ mod tests {
         let diff = Diff::parse(&sample.diff).unwrap();
         assert_eq!(diff.files(), ["src/a.py"]);
         assert_eq!(diff.lines().iter().filter(|line| line.kind.is_changed()).count(), 2);
+    }
+
+    /// A comment on a removed line points at what stands there now.
+    #[test]
+    fn a_line_of_the_old_side_is_one_of_the_new() {
+        let hunk = "@@ -40,4 +10,3 @@\n a\n-b\n-c\n+d\n e";
+        let line = |side: &str, line: u64| {
+            let comment =
+                json!([{ "id": 1, "path": "a.py", "side": side, "line": line, "body": "no", "diff_hunk": hunk }]);
+            github_comments(&comment.to_string()).unwrap().samples[0].extra["line"].clone()
+        };
+        assert_eq!((line("RIGHT", 11), line("LEFT", 41), line("LEFT", 40)), (json!(11), json!(11), json!(10)));
+        let diff = format!("--- a/a.py\n+++ b/a.py\n{hunk}\n");
+        let note = json!({ "id": 7, "body": "no", "position": { "new_path": "a.py", "old_path": "a.py", "new_line": null, "old_line": 42 } });
+        let exported = gitlab_discussions(&json!([{ "id": "d", "notes": [note] }]).to_string(), &diff).unwrap();
+        assert_eq!(exported.samples[0].extra["line"], json!(11));
     }
 
     #[test]

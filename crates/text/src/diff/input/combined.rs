@@ -36,7 +36,9 @@ impl<'t> Header<'t> {
             return None;
         }
         let split = |range: &'t str| {
-            let (start, length) = range[1..].split_once(',').unwrap_or((&range[1..], "1"));
+            // behind the sign, of which the result's is looked at below
+            let range = range.get(1..)?;
+            let (start, length) = range.split_once(',').unwrap_or((range, "1"));
             start.parse::<usize>().ok()?;
             Some((start, length.parse::<usize>().ok()?))
         };
@@ -167,6 +169,7 @@ mod tests {
         assert_eq!(reduced(&Lines::new(merge), 0).unwrap().text, "");
         assert_eq!(reduced(&Lines::new("@@@ merged @@@\n++x\n"), 0), None);
         assert_eq!(reduced(&Lines::new("@@@ -1 -é +1 @@@\n++x\n"), 0), None);
+        assert_eq!(reduced(&Lines::new("@@@ -1 -1 é1 @@@\n++x\n"), 0), None);
     }
 
     #[test]

@@ -33,8 +33,13 @@ pub(super) fn normal(text: &str) -> Cow<'_, str> {
         let plain = without_escapes(&text);
         text = Cow::Owned(plain.trim_start_matches(BYTE_ORDER_MARK).to_owned());
     }
-    while has_foreign_ends(&text) {
-        text = Cow::Owned(text.replace("\r\n", "\n"));
+    let n = n_foreign_ends(&text);
+    if n > 0 {
+        let without = |line: &str| match line.strip_suffix('\n') {
+            Some(line) => line[..line.len() - n].to_owned() + "\n",
+            None => line.to_owned(),
+        };
+        text = Cow::Owned(text.split_inclusive('\n').map(without).collect());
     }
     text
 }
@@ -64,23 +69,24 @@ fn sequence_length(after: &str) -> usize {
             let end = 1 + bytes[1..].iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
             if matches!(bytes.get(end), Some(0x40..=0x7e)) { end + 1 } else { 0 }
         }
-        Some(b']') => {
-            let line = &after[..after.find('\n').unwrap_or(after.len())];
-            match line.find(['\u{7}', ESCAPE]) {
-                Some(end) if bytes[end] == 7 => end + 1,
-                Some(end) if bytes.get(end + 1) == Some(&b'\\') => end + 2,
-                _ => 0,
-            }
-        }
+        // up to the bell, or to an escape and a backslash, on the same line
+        Some(b']') => match bytes.iter().position(|byte| matches!(byte, b'\n' | 7 | 0x1b)) {
+            Some(end) if bytes[end] == 7 => end + 1,
+            Some(end) if bytes[end] == 0x1b && bytes.get(end + 1) == Some(&b'\\') => end + 2,
+            _ => 0,
+        },
         _ => 0,
     }
 }
 
-/// Whether the headers end with a carriage return as well, which git never prints, so that a transport put all of them in.
-fn has_foreign_ends(text: &str) -> bool {
+/// How many carriage returns every line ends with, the headers as well, which git never prints: a transport has put them in.
+fn n_foreign_ends(text: &str) -> usize {
     let is_header = |line: &str| line.starts_with("@@") || line.starts_with("diff ") || line.starts_with("--- ");
-    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    lines.clone().any(is_header) && lines.all(|line| line.ends_with("\r\n"))
+    let lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    if !lines.clone().any(is_header) {
+        return 0;
+    }
+    lines.map(|line| line.len() - line.trim_end_matches('\r').len()).min().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -101,6 +107,7 @@ mod tests {
     #[test]
     fn marks_and_line_ends_of_a_transport_go_and_those_of_a_file_stay() {
         assert_eq!(normal("\u{feff}@@ -1 +1 @@\r\n-a\r\n+b\r\n"), "@@ -1 +1 @@\n-a\n+b\n");
+        assert_eq!(normal("@@ -1 +1 @@\r\r\n-a\r\r\r\n+b\r\r\nc"), "@@ -1 +1 @@\n-a\r\n+b\nc");
         for kept in ["@@ -1 +1 @@\n-a\r\n+b\n", "-a\r\n+b\r\n", "@@ -1 +1 @@\n-a\r\n+b\r\n"] {
             assert_eq!(normal(kept), kept);
         }

@@ -69,6 +69,8 @@ struct Scanner<'l, 't> {
     place: Place,
     names: Files,
     file: CurrentFile,
+    /// The next line that surely is a diff's, as it was looked for last, or the end: it stays the next one until it is reached.
+    strong: usize,
     scan: Scan<'t>,
 }
 
@@ -80,6 +82,7 @@ pub(super) fn scan<'t>(lines: &Lines<'t>, text_follows: bool) -> Scan<'t> {
         place: Place::Nowhere,
         names: Files::default(),
         file: CurrentFile::default(),
+        strong: 0,
         scan: Scan::default(),
     };
     while scanner.at < lines.len() {
@@ -250,10 +253,13 @@ impl<'t> Scanner<'_, 't> {
         let is_signature = envelope.is_none() && lines.is_signature(first);
         let begins_file = |at: usize| lines.is_file_start(at) && !lines.at(at).starts_with(['B', '*']);
         let is_strong = |at: &usize| lines.envelope(*at).is_some() || begins_file(*at);
-        let strong = (first + 1..lines.len()).find(is_strong);
+        if self.strong <= first {
+            self.strong = (first + 1..lines.len()).find(is_strong).unwrap_or(lines.len());
+        }
+        let strong = self.strong;
         let in_file = self.place != Place::Nowhere;
-        let may_be_weak = envelope.is_none() && !is_signature && (in_file || !strong.is_some_and(begins_file));
-        let strong = strong.unwrap_or(lines.len());
+        let begins_file = strong < lines.len() && begins_file(strong);
+        let may_be_weak = envelope.is_none() && !is_signature && (in_file || !begins_file);
         let weak = (first + 1..strong).find(|&at| may_be_weak && lines.is_numbered_hunk(at));
         let end = weak.unwrap_or(strong);
         if !is_signature {
