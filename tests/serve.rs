@@ -493,8 +493,12 @@ fn an_explanation_has_the_verdict_of_check_whatever_the_task() {
         let (checked, explained) = (&finding["p_detector"], &explanation["verdict"]["p_hallucination"]);
         assert!(checked.is_number(), "{finding}");
         assert_eq!(checked, explained, "{task}");
-        assert_eq!(explanation["scorer"], "smollm2-135m");
     }
+    // one model, and one that can be asked for what is read with the adapter
+    let body = json!({ "samples": [sample("a", "Multiplies.")], "features": ["adapter_text"] });
+    let (status, scored) = served.post("/v1/score", &body, "");
+    let scored: Value = serde_json::from_str(&scored).unwrap();
+    assert!(status == 200 && scored["rows"][0]["adapter_text@smollm2-135m"].is_number(), "{scored}");
 }
 
 #[cfg(feature = "bots")]

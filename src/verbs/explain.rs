@@ -28,11 +28,12 @@ use veridiff_core::{
     settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
+use veridiff_engine::files::source::called;
 use veridiff_report::{
     explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page},
     findings::judge_lines,
 };
-use veridiff_table::{Table, files};
+use veridiff_table::{Table, catalogue::models_of, files};
 use veridiff_text::sample::{Sample, Task};
 
 /// Columns of a page that is written to no terminal.
@@ -137,21 +138,20 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     if let Asked::Named(detector) | Asked::Shipped(detector) = &detector
         && columns.iter().any(|column| adapter::is_feature(column))
     {
-        let table = &detector.training.table;
-        let names: Vec<String> = adapter::models_of(table).map(str::to_owned).collect();
         if models.models.is_empty() {
-            models.models.clone_from(&names);
+            models.models = models_of(&columns);
         }
-        models = models.with_adapters(&names, table);
+        let names: Vec<String> = models.models.iter().map(|spec| called(spec).to_owned()).collect();
+        models = models.with_adapters(&names, &detector.training.table);
     }
     let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
     drop(models);
     // the first is explained; the others give the features that a detector needs of them
     let first = waiting("loading", || scorers.remove(0).scorer())?;
     args.check_chosen(&first, &sample, &settings)?;
+    let left_out = args.leave_out_costly(&first, &sample, &columns, &mut settings)?;
     let shown = settings.features.clone();
     settings.features = first.features_for(&shown, &columns);
-    let left_out = args.leave_out_costly(&first, &sample, &detector, &mut settings)?;
     let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
     let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
     explanation.notes.extend(left_out);
@@ -234,8 +234,12 @@ fn missed(explanation: &mut Explanation, detector: &Detector, missing: &[String]
         return Err(UsageError::error(problem, hint));
     }
     if !missing.is_empty() {
+        let by_model = match missing.iter().any(|name| adapter::is_feature(name)) {
+            true => ", or a --model that is named with the adapter, SOURCE+ADAPTER.safetensors",
+            false => "",
+        };
         explanation.notes.push(format!(
-            "no verdict: the detector needs {}, which a --table with a row of the sample's id can give",
+            "no verdict: the detector needs {}, which a --table with a row of the sample's id can give{by_model}",
             list(missing)
         ));
     }
@@ -280,31 +284,32 @@ impl Args {
     fn features(&self) -> anyhow::Result<FeatureSet> {
         let shows_attribution =
             self.full || self.json || self.html.is_some() || self.token.is_some() || self.phrase.is_some();
-        // a detector and a table of the user's may be about it
-        let may_need_it = self.detector.as_deref().is_some_and(|name| name != NO_DETECTOR) || self.table.is_some();
-        if shows_attribution || may_need_it {
+        // a table of the user's may be about it; what a detector needs is measured besides
+        if shows_attribution || self.table.is_some() {
             return Ok(FeatureSet::default());
         }
         Ok(FeatureSet::parse(&["uncertainty"])?)
     }
 
-    /// Leaves attribution out of a page where it would take minutes and nobody asked for it, and says so.
+    /// Leaves attribution out of a page where it would take minutes and neither the user nor the detector asked for it, and says so.
     fn leave_out_costly(
         &self,
         scorer: &Scorer,
         sample: &Sample,
-        detector: &Asked,
+        columns: &[String],
         settings: &mut Settings,
     ) -> anyhow::Result<Option<String>> {
         let is_asked = self.full || self.json || self.token.is_some() || self.phrase.is_some() || self.table.is_some();
-        if is_asked || matches!(detector, Asked::Named(_)) || !settings.features.needs_attribution() {
+        let least = FeatureSet::parse(&["uncertainty"])?;
+        let is_needed = scorer.features_for(&least, columns).needs_attribution();
+        if is_asked || is_needed || !settings.features.needs_attribution() {
             return Ok(None);
         }
         let (n_prompt, n_text) = Focused::n_tokens(scorer, sample, settings)?;
         if n_prompt * n_text <= MAX_ATTRIBUTED {
             return Ok(None);
         }
-        settings.features = scorer.features_for(&FeatureSet::parse(&["uncertainty"])?, &detector.columns());
+        settings.features = least;
         Ok(Some(format!(
             "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
         )))

@@ -12,7 +12,7 @@ use crate::{
     },
     terminal::print,
 };
-use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, Gaps, Learner, fit_detector};
+use veridiff_detector::{CalibrationMethod, DecisionRule, Domain, FitSettings, Gaps, fit_detector};
 use veridiff_report::{TableFormat, pages::fit_page};
 
 /// What `fit` is like in use.
@@ -48,7 +48,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let table = args.rows.table()?;
-    let gaps = if args.figures.learner == Learner::Stack { Gaps::Kept } else { Gaps::LeftOut };
+    let gaps = Gaps::of(args.figures.learner);
     let rows = args.rows.labelled(&table, &[], gaps)?;
     let settings = FitSettings {
         eval: args.figures.settings(),

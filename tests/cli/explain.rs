@@ -139,6 +139,10 @@ fn a_page_of_a_long_change_has_attribution_if_it_is_asked_for() {
         !run("short.diff", "`new_value_3` is 3.", &[]).contains(LEFT_OUT),
         "of a short change it is there in no time"
     );
+    // nor does another model attribute what is left out
+    let other = format!("b={model}");
+    let of_two = |more: &[&str]| run("long.diff", &text, &[&["--model", &other], more].concat());
+    assert!(!of_two(&[]).contains("attr_changed@b") && of_two(&["--full"]).contains("attr_changed@b"));
 }
 
 /// What the features add to a verdict makes its probability, by the detector's calibration.

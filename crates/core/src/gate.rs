@@ -20,7 +20,7 @@ use crate::{
     },
     focus::{Focused, Reach},
     generator,
-    run::{batch::Batch, models::ModelOptions},
+    run::{batch::Batch, models::ModelOptions, source::ColumnSource, sources::ScorerSource},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
     verdict::{self, Opinion},
@@ -102,8 +102,8 @@ impl Gate {
     ///
     /// # Errors
     /// [`DetectorError::NotForChecking`] if a detector needs an encoder, a classifier or a reference;
-    /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with; those of
-    /// [`ModelOptions::load`].
+    /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with;
+    /// [`Error::NoAdapter`](crate::Error::NoAdapter) if a model lacks an adapter of one's own; those of [`ModelOptions::load`].
     pub fn open(options: GateOptions) -> Result<Gate> {
         Gate::open_with(options, Scorers::new())
     }
@@ -134,17 +134,16 @@ impl Gate {
             let new: Vec<String> = differences.into_iter().filter(|note| !notes.contains(note)).collect();
             notes.extend(new);
         }
+        let is_used = |scorer: &Arc<Scorer>| {
+            judges.iter().flat_map(|judge: &Judge| &judge.batches).any(|batch| Arc::ptr_eq(&batch.scorer, scorer))
+        };
+        loaded.scorers.retain(|_, scorer| is_used(scorer));
         Ok(Gate { judges, facts: Facts { rules, tree }, notes, scorers: loaded.scorers })
     }
 
     /// The models that its detectors use, by name.
     pub fn scorers(&self) -> Vec<Arc<Scorer>> {
-        let mut scorers: Vec<Arc<Scorer>> = Vec::new();
-        for batch in self.judges.iter().flat_map(|judge| &judge.batches) {
-            if scorers.iter().all(|known| !Arc::ptr_eq(known, &batch.scorer)) {
-                scorers.push(Arc::clone(&batch.scorer));
-            }
-        }
+        let mut scorers: Vec<Arc<Scorer>> = self.scorers.values().cloned().collect();
         scorers.sort_by(|a, b| a.name.cmp(&b.name));
         scorers
     }
@@ -259,24 +258,41 @@ struct Loaded {
 
 impl Loaded {
     /// The models that stand for those of a detector, in the order of `names`, with the adapters that ship and that it was fitted with;
-    /// the one model there is where it names none.
-    fn scorers(&mut self, names: &[String], detector: &Detector) -> Result<Vec<Arc<Scorer>>> {
-        let models = self.models.standing_for(names)?;
-        let models = models.with_adapters(names, &detector.training.table);
+    /// the one model there is where it names none. Each comes with what was asked for; of those that are not there no weights are read.
+    fn prepare(&self, names: &[String], detector: &Detector) -> Result<Vec<(String, ScorerSource)>> {
+        let models = self.models.standing_for(names)?.with_adapters(names, &detector.training.table);
         let specs = if models.models.is_empty() { vec![String::new()] } else { models.models.clone() };
-        let missing: Vec<String> = specs.iter().filter(|spec| self.find(spec).is_none()).cloned().collect();
+        let missing: Vec<&String> = specs.iter().filter(|spec| self.find(spec).is_none()).collect();
+        let mut new = Vec::new();
         if !missing.is_empty() {
-            let named = missing.iter().filter(|spec| !spec.is_empty()).cloned().collect();
-            let new = ModelOptions { models: named, ..models }.load()?;
-            self.scorers.extend(missing.into_iter().zip(new.into_iter().map(Arc::new)));
+            let named = missing.into_iter().filter(|spec| !spec.is_empty()).cloned().collect();
+            let models = ModelOptions { models: named, ..models };
+            new = models.prepare(models.files()?)?;
         }
-        Ok(specs.iter().filter_map(|spec| self.find(spec).cloned()).collect())
+        let mut new = new.into_iter().map(ScorerSource::from);
+        let source = |spec: String| {
+            let source = self.find(&spec).map(|scorer| Arc::clone(scorer).into()).or_else(|| new.next())?;
+            Some((spec, source))
+        };
+        Ok(specs.into_iter().filter_map(source).collect())
+    }
+
+    /// Reads the weights of those that are not there.
+    fn load(&mut self, sources: Vec<(String, ScorerSource)>) -> Result<Vec<Arc<Scorer>>> {
+        let load = |(spec, mut source): (String, ScorerSource)| {
+            let scorer = source.scorer()?;
+            if self.find(&spec).is_none() {
+                self.scorers.insert(spec, Arc::clone(&scorer));
+            }
+            Ok(scorer)
+        };
+        sources.into_iter().map(load).collect()
     }
 
     /// The model that was asked for so. One with an adapter reads what is the model's own as one without does, and is taken for it:
     /// weights are held once, and a name means one model.
     fn find(&self, spec: &str) -> Option<&Arc<Scorer>> {
-        // behind the model without it in the order of the names
+        // its name sorts behind that of the model without: the last that fits has it
         self.scorers.iter().rev().find(|(known, _)| *known == spec || without_adapter(known) == spec).map(|(_, it)| it)
     }
 }
@@ -326,19 +342,22 @@ impl Judge {
     ) -> Result<(Judge, Vec<String>)> {
         let Needs { features, of_scorers } = Needs::of(&detector, full)?;
         let names: Vec<String> = of_scorers.iter().map(|(name, _)| name.clone()).collect();
-        let scorers = if features.needs_source(SCORER) { loaded.scorers(&names, &detector)? } else { Vec::new() };
+        let sources = if features.needs_source(SCORER) { loaded.prepare(&names, &detector)? } else { Vec::new() };
         let all = Settings { features: features.clone(), ..settings.clone() };
         let mut provenance: BTreeMap<String, String> = all.provenance();
-        provenance.extend(scorers.iter().flat_map(|scorer| scorer.provenance().clone()));
+        provenance.extend(sources.iter().flat_map(|(_, source)| source.provenance()));
         provenance.insert(GROUNDING.to_owned(), grounding::version());
         provenance.insert(FACTS.to_owned(), facts::version());
+        // another model is told before its weights are read, or an adapter is put onto it
         let differences = detector.check_provenance(&provenance, &CATALOGUE)?;
+        let scorers = loaded.load(sources)?;
         let of_scorer = |index: usize| of_scorers.get(index).map_or(&features, |(_, features)| features);
-        let batches = scorers.into_iter().enumerate().map(|(index, scorer)| {
+        let batch = |(index, scorer): (usize, Arc<Scorer>)| {
             let settings = Settings { features: of_scorer(index).clone(), ..settings.clone() };
-            Batch { scorer, settings }
-        });
-        let batches = batches.collect();
+            scorer.check(&settings.features)?;
+            Ok(Batch { scorer, settings })
+        };
+        let batches = scorers.into_iter().enumerate().map(batch).collect::<Result<_>>()?;
         let takes_given = detector.features.iter().any(|feature| generator::is_given(&detector, &feature.name));
         Ok((
             Judge { tasks, detector, features, batches, takes_given },

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use veridiff_table::catalogue::feature_of;
+use veridiff_table::catalogue::{feature_of, model_of};
 use veridiff_text::{choice::did_you_mean, hint::Hint};
 
 use crate::{SCHEMA_VERSION, SettingDifference};
@@ -90,6 +90,8 @@ pub enum DetectorError {
     MissingFeatures {
         /// The names of the features' columns.
         missing: Vec<String>,
+        /// Those of them that the catalogue knows.
+        computed: Vec<String>,
         /// The features that the table has.
         known: Vec<String>,
     },
@@ -253,12 +255,10 @@ impl DetectorError {
                 list(columns)
             )),
             UnknownFeature { pattern, known } => Some(guess_or(pattern, known, "the table's features")),
-            MissingFeatures { missing, known } => {
-                let names: BTreeSet<&str> = missing.iter().map(|column| feature_of(column)).collect();
-                let names = names.into_iter().collect::<Vec<_>>().join(",");
-                let known = list(known);
-                Some(format!("`score --features {names}` computes what this version has of them; the table's: {known}"))
-            }
+            MissingFeatures { computed, known, .. } => Some(match computed.is_empty() {
+                true => format!("this version computes none of them; the table's: {}", list(known)),
+                false => format!("`{}` computes what this version can; the table's: {}", score_of(computed), list(known)),
+            }),
             WhereSyntax { .. } => Some("write `key=value`, `key=one,other` or `key!=value`".into()),
             WhereColumn { column, known, .. } | ByColumn { column, known, .. } => Some(guess_or(column, known, "columns")),
             WhereValue { column, value, known, .. } => Some(guess_or(value, known, &format!("values of `{column}`"))),
@@ -291,6 +291,14 @@ impl DetectorError {
 }
 
 /// Names one after another, the first [`MAX_LISTED`] of them.
+/// The command that computes columns.
+fn score_of(columns: &[String]) -> String {
+    let models: BTreeSet<&str> = columns.iter().filter_map(|column| model_of(column)).collect();
+    let features: BTreeSet<&str> = columns.iter().map(|column| feature_of(column)).collect();
+    let models: String = models.into_iter().map(|model| format!(" --model {model}")).collect();
+    format!("score{models} --features {}", features.into_iter().collect::<Vec<_>>().join(","))
+}
+
 fn list(names: &[String]) -> String {
     let mut text = names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if names.len() > MAX_LISTED {

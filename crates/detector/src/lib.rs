@@ -58,7 +58,9 @@ pub use learners::maximum_likelihood::{
 pub use learners::stack::{Member, Stack};
 pub use learners::trees::{Tree, Trees};
 pub use learners::{ColumnKind, Learn, LearnSettings, Learner, Model, Predict, TrainingRows};
-pub use rows::{Gaps, LabelledRows, WhereClause, choose_features, feature_columns, filter_table, labelled_rows};
+pub use rows::{
+    Gaps, LabelledRows, WhereClause, choose_features, feature_columns, feature_values, filter_table, labelled_rows,
+};
 pub use statistics::calibration::{Binning, CalibrationBin, CalibrationFigure, calibration, calibration_bins};
 pub use statistics::correlation::{Correlation, Homogeneity, homogeneity, pearson, point_biserial};
 pub use statistics::curves::{RocPoint, average_precision, roc_curve};

@@ -4,7 +4,7 @@ use std::{collections::HashMap, str::FromStr};
 
 use ndarray::Array2;
 
-use crate::{ColumnKind, DetectorError, Groups, MISMATCH_COLUMN, Mismatched};
+use crate::{ColumnKind, DetectorError, Groups, Learner, MISMATCH_COLUMN, Mismatched};
 use veridiff_table::{
     Table,
     catalogue::{Catalogue, element, element_of, feature_of, model_of},
@@ -313,6 +313,40 @@ pub enum Gaps {
     Kept,
 }
 
+impl Gaps {
+    /// What a learner can do with them.
+    pub fn of(learner: Learner) -> Gaps {
+        if learner == Learner::Stack { Gaps::Kept } else { Gaps::LeftOut }
+    }
+}
+
+/// The values of features in a table, a column each.
+///
+/// # Errors
+/// [`DetectorError::MissingFeatures`] for features that are not there, where gaps are kept for all of them; the table's own for a
+/// feature that is not numeric.
+pub fn feature_values(
+    table: &Table,
+    catalogue: &Catalogue,
+    features: &[String],
+    gaps: Gaps,
+) -> Result<Vec<Vec<Option<f64>>>, DetectorError> {
+    let is_there = |feature: &String| {
+        let is_element = |(list, place)| table.list_length(list).is_some_and(|n| place < n);
+        has(table, feature) || element_of(feature).is_some_and(is_element)
+    };
+    let missing: Vec<String> = features.iter().filter(|feature| !is_there(feature)).cloned().collect();
+    if !missing.is_empty() && (gaps == Gaps::LeftOut || missing.len() == features.len()) {
+        let computed = missing.iter().filter(|column| catalogue.entry_of(column).is_some()).cloned().collect();
+        return Err(DetectorError::MissingFeatures { missing, computed, known: feature_columns(table, catalogue) });
+    }
+    let column = |feature: &String| match missing.contains(feature) {
+        true => Ok(vec![None; table.n_rows()]),
+        false => Ok(table.numbers(feature)?),
+    };
+    features.iter().map(column).collect()
+}
+
 /// That rows of both labels are there: nothing is learnt or judged from one.
 ///
 /// # Errors
@@ -401,25 +435,13 @@ impl Cells {
         if let Some(row) = (0..n_rows).find(|&row| twins[row].is_some() && labels[row] == Some(0.0)) {
             return Err(DetectorError::MismatchLabel { row: row + 1 });
         }
-        let mut cells =
-            Cells { labels, ids, groups, generators, texts, twins, columns: Vec::with_capacity(features.len()) };
+        let mut cells = Cells { labels, ids, groups, generators, texts, twins, columns: Vec::new() };
         if cells.n_labelled() == 0 {
             let is_near = |name: &&str| !has(table, "label") && name.eq_ignore_ascii_case("label");
             let near = table.column_names().into_iter().find(is_near).map(str::to_owned);
             return Err(DetectorError::NoLabels { n_rows, near });
         }
-        let is_there = |feature: &String| {
-            let is_element = |(list, place)| table.list_length(list).is_some_and(|n| place < n);
-            has(table, feature) || element_of(feature).is_some_and(is_element)
-        };
-        let may_lack = gaps == Gaps::Kept && features.iter().any(is_there);
-        let missing: Vec<String> = features.iter().filter(|feature| !is_there(feature)).cloned().collect();
-        if !missing.is_empty() && !may_lack {
-            return Err(DetectorError::MissingFeatures { missing, known: feature_columns(table, catalogue) });
-        }
-        for feature in features {
-            cells.columns.push(if missing.contains(feature) { vec![None; n_rows] } else { table.numbers(feature)? });
-        }
+        cells.columns = feature_values(table, catalogue, features, gaps)?;
         Ok(cells)
     }
 

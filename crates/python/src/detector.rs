@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_detector::{
     Bootstrap, CalibrationMethod, DecisionRule, Detector as Fitted, Domain, EvalSettings, FitSettings, Gaps, Learner,
-    Predict, WhereClause, apply_detector, choose_features, evaluate as judged, filter_table, fit_detector,
-    labelled_rows, shipped,
+    Predict, WhereClause, apply_detector, choose_features, evaluate as judged, feature_values, filter_table,
+    fit_detector, labelled_rows, shipped,
 };
 use veridiff_report::{
     TableFormat,
@@ -105,7 +105,7 @@ fn probabilities(detector: &Fitted, table: &Table) -> Result<RecordBatch> {
     for difference in detector.check_provenance(table.metadata(), &CATALOGUE)? {
         tracing::warn!("{difference} in training: probabilities near a threshold may differ");
     }
-    let columns = detector.feature_names().iter().map(|name| table.numbers(name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = feature_values(table, &CATALOGUE, &detector.feature_names(), Gaps::of(detector.learner()))?;
     let of_row = |row: usize| {
         let values: Vec<f64> = columns.iter().map(|column| column[row].unwrap_or(f64::NAN)).collect();
         detector.model().judges(&values).then(|| detector.probability(&values))
@@ -159,7 +159,7 @@ pub fn fit(
     let (detector, json, text) = beside(py, None, move |_| {
         let table = figures.table(stream)?;
         let eval = figures.settings()?;
-        let gaps = if eval.learner == Learner::Stack { Gaps::Kept } else { Gaps::LeftOut };
+        let gaps = Gaps::of(eval.learner);
         let features = choose_features(&table, &CATALOGUE, &figures.features)?;
         let rows = labelled_rows(&table, &CATALOGUE, &features, &[], gaps)?;
         let rule = verdicts.parse::<DecisionRule>()?;
@@ -191,11 +191,7 @@ pub fn evaluate(
     beside(py, None, move |_| {
         let table = figures.table(stream)?;
         let settings = figures.settings()?;
-        let is_stack = match &detector {
-            Some(detector) => detector.model().stack().is_some(),
-            None => settings.learner == Learner::Stack,
-        };
-        let gaps = if is_stack { Gaps::Kept } else { Gaps::LeftOut };
+        let gaps = Gaps::of(detector.as_ref().map_or(settings.learner, |detector| detector.learner()));
         let mut rounded = Vec::new();
         let features = match &detector {
             Some(detector) => {

@@ -43,8 +43,9 @@ def test_a_detector_predicts_and_judges(table, tmp_path) -> None:
         findings = veridiff.Gate(of).check_table(made(120))
         # the gate reads the diff with its rules too, and its own probability is the detector's
         assert [finding.p_detector for finding in findings] == p
-    with pytest.raises(veridiff.VeridiffError, match="ground_"):
+    with pytest.raises(veridiff.VeridiffError, match="ground_") as lacking:
         detector.predict(table.select(["id"]))
+    assert all(f"`{name}`" in str(lacking.value) for name in detector.features)
 
 
 def test_what_cannot_be_fitted_says_why(table) -> None:

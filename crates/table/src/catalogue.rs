@@ -15,6 +15,17 @@ pub fn model_of(column: &str) -> Option<&str> {
     column.split_once('@').map(|(_, model)| model)
 }
 
+/// The models of columns, each once, in the order in which they are first named.
+pub fn models_of(columns: &[String]) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for model in columns.iter().filter_map(|column| model_of(column)) {
+        if models.iter().all(|known| known != model) {
+            models.push(model.to_owned());
+        }
+    }
+    models
+}
+
 /// The list column and the place in it, from 0, that `column` names, if it is called `<feature>@<model>[<place>]`: the elements of a
 /// list are columns by such names.
 pub fn element_of(column: &str) -> Option<(&str, usize)> {

@@ -259,7 +259,7 @@ mod tests {
         let old = FeatureSet::parse(&["logprob", "contrast_old_*"]).unwrap();
         assert!(old.names().count() == 11 && old.names().skip(1).all(|name| name.starts_with("contrast_old_")));
         assert_eq!(old.needs().sides, [PromptSide::Old]);
-        // a pattern is of features, and of those that any sample has
+        // a pattern is of features, not of families, and of those of scorers and texts
         assert!(FeatureSet::parse(&["*on*"]).unwrap().names().all(|name| name.contains("on")));
         assert!(!FeatureSet::parse(&["*"]).unwrap().needs_source(REFERENCES));
         assert!(FeatureSet::parse(&["contrast_older_*"]).is_err() && FeatureSet::parse(&["bleu*"]).is_err());

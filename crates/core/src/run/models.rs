@@ -13,7 +13,7 @@ use veridiff_engine::{
     files::{
         adapter::shipped_as,
         cards::DEFAULT_CARD,
-        source::{ModelFiles, ResolveOptions, check, make_names_distinct, resolve, split_alias, with_adapter},
+        source::{ModelFiles, ResolveOptions, called, check, make_names_distinct, resolve, split_alias, with_adapter},
     },
     plan::{Footprint, Lengths, Limits},
 };
@@ -21,7 +21,7 @@ use veridiff_engine::{
 /// Which models, and where they run.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
-    /// The models, each `[NAME=]SOURCE`: a built-in id, a folder, a `.gguf` file or a hub repository `org/name[@revision]`. If there
+    /// The models, each `[NAME=]SOURCE[+ADAPTER]`: a built-in id, a folder, a `.gguf` file or a hub repository `org/name[@revision]`. If there
     /// is none, the default model is meant.
     pub models: Vec<String>,
     /// The device that they run on.
@@ -137,11 +137,7 @@ impl ModelOptions {
             ([name], [given]) => vec![as_named(name, given)],
             ([_], given) => return Err(other(given)),
             (names, given) => {
-                let called = |spec: &str| {
-                    let (alias, source) = split_alias(spec);
-                    alias.unwrap_or(source).to_owned()
-                };
-                if !given.iter().all(|spec| names.contains(&called(spec))) {
+                if !given.iter().all(|spec| names.iter().any(|name| name == called(spec))) {
                     return Err(other(given));
                 }
                 let chosen =

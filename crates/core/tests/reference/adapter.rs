@@ -6,6 +6,7 @@ use veridiff_core::{
     Error,
     case::Case,
     families::catalogue::FeatureSet,
+    gate::{Gate, GateOptions},
     measurement::Measurement,
     run::models::ModelOptions,
     scorer::{Scorer, Workspace},
@@ -106,6 +107,13 @@ fn the_adapter_is_named_in_provenance_and_asked_for_by_name() {
     let error = plain.check(&asked.features).unwrap_err();
     assert!(matches!(error, Error::NoAdapter { .. }), "{error}");
     assert!(error.hint().unwrap().contains("--model SOURCE+ADAPTER.safetensors"));
+}
+
+#[test]
+fn a_gate_tells_another_model_before_an_adapter_is_put_onto_it() {
+    let models = ModelOptions { models: vec![folder().display().to_string()], ..ModelOptions::default() };
+    let error = Gate::open(GateOptions { models, ..GateOptions::default() }).unwrap_err().to_string();
+    assert!(error.contains("`weights@smollm2-135m` is "), "{error}");
 }
 
 #[test]

@@ -147,6 +147,12 @@ pub fn split_alias(spec: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// What a model is called by whoever names it so: its alias, or its source.
+pub fn called(spec: &str) -> &str {
+    let (alias, source) = split_alias(spec);
+    alias.unwrap_or(source)
+}
+
 /// `spec` with an adapter behind it, if it has none.
 pub fn with_adapter(spec: &str, adapter: &str) -> String {
     match split_adapter(split_alias(spec).1) {
