@@ -15,6 +15,7 @@ use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
+use veridiff_detector::shipped;
 use veridiff_text::choice::did_you_mean;
 
 use crate::{
@@ -253,7 +254,9 @@ impl Config {
         let (name, source) =
             value.split_once('=').map_or(("", value), |(_, path)| (&value[..value.len() - path.len()], path));
         let beside = folder.join(source);
-        let is_there = key.is_path && !source.is_empty() && beside.exists();
+        // as on the command line, a detector that ships comes before a folder that is called so
+        let ships = key.name == "detector" && (value == NO_DETECTOR || shipped::names().contains(&value));
+        let is_there = key.is_path && !source.is_empty() && !ships && beside.exists();
         if is_there { format!("{name}{}", beside.display()) } else { value.to_owned() }
     }
 

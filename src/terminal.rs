@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     fmt,
+    io::Write as _,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -186,9 +187,14 @@ pub fn note(text: &str) {
 }
 
 /// Writes lines to stderr. Messages quote files, which must not drive the terminal.
-#[expect(clippy::print_stderr, reason = "this is the one place that prints errors and notes")]
 fn to_stderr(text: &str) {
-    beside_bars(|| text.split('\n').for_each(|line| eprintln!("{}", printable(line))));
+    beside_bars(|| {
+        let mut stderr = std::io::stderr().lock();
+        for line in text.split('\n') {
+            // nobody is there to be told that nobody listens, and what was computed is still to be written
+            let _nobody = writeln!(stderr, "{}", printable(line));
+        }
+    });
 }
 
 /// Whether stdout takes colours. `NO_COLOR` and `CLICOLOR_FORCE` come before what it seems to be.

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::JUDGING;
-use veridiff_core::{finding::Finding, verdict::Verdict};
+use veridiff_core::{execution::VerdictFrom, finding::Finding, verdict::Verdict};
 use veridiff_facts::rules::{Choice, RULES, Ruling, is_called};
 use veridiff_text::choice::did_you_mean;
 
@@ -79,6 +79,13 @@ impl FailOn {
     pub fn is_met(&self, finding: &Finding) -> bool {
         match self {
             FailOn::Verdict(limit) => finding.verdict >= Some(*limit),
+            // what a run has taken back fails by no rule
+            FailOn::Rules(_)
+                if finding.verdict_from == Some(VerdictFrom::Execution)
+                    && finding.verdict < Some(Verdict::Unsupported) =>
+            {
+                false
+            }
             FailOn::Rules(names) => {
                 let facts = finding.statements.iter().flat_map(|statement| &statement.facts);
                 let mut broken = facts.filter(|fact| fact.ruling != Ruling::Holds);

@@ -26,7 +26,7 @@ use veridiff_core::{
     families::catalogue::CATALOGUE,
 };
 use veridiff_detector::{
-    EvalSettings, Gaps, LabelledRows, Learner, MISMATCH_COLUMN, NamedSet, StepDirection, apply_detector, evaluate,
+    EvalSettings, Gaps, LabelledRows, MISMATCH_COLUMN, NamedSet, StepDirection, apply_detector, evaluate,
     labelled_rows, standard_sets,
 };
 use veridiff_report::{
@@ -53,7 +53,7 @@ pub struct Args {
     rows: RowArgs,
     /// Judge this fitted detector, a file or one that ships with the program, as it is, instead of fitting on the table's own
     /// folds
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["features", "l2", "folds"])]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["features", "l2", "folds", "learner"])]
     detector: Option<String>,
     #[command(flatten)]
     figures: FigureArgs,
@@ -95,7 +95,9 @@ pub struct Args {
     transfer: Option<String>,
     /// Print what the judges of the table are worth, as `judge` wrote them: verdicts beside labels and reactions, beside always and
     /// never flagging, with intervals, kappa and cost
-    #[arg(long, conflicts_with_all = ["detector", "compare", "out", "notebook"], help_heading = ANALYSES)]
+    #[arg(long, help_heading = ANALYSES,
+          conflicts_with_all = ["detector", "compare", "out", "notebook", "features", "by", "coefficients", "stepwise", "overlap", "top",
+                                "joint", "repeats", "ablate", "transfer", "texts"])]
     judges: bool,
     /// How the tables are printed
     #[arg(long, value_parser = choice::<TableFormat>(TableFormat::NAMES), default_value_t = TableFormat::Text,
@@ -134,12 +136,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         None => Vec::new(),
     };
     let by = if args.out.is_some() { args.columns_to_sort_by(&table)? } else { args.columns_named() };
-    let is_stack = match &detector {
-        Some(detector) => detector.model().stack().is_some(),
-        None => settings.learner == Learner::Stack,
-    };
+    let learner = detector.as_ref().map_or(settings.learner, |detector| detector.learner());
     // what is asked beside compares features on the same rows
-    let gaps = if is_stack && !args.asks_more() { Gaps::Kept } else { Gaps::LeftOut };
+    let gaps = if args.asks_more() { Gaps::LeftOut } else { Gaps::of(learner) };
     let mut rows = match &detector {
         Some(detector) => {
             let features = detector.feature_names();

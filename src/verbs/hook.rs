@@ -35,7 +35,9 @@ pub fn subject(args: &SubjectArgs, purpose: Purpose<'_>) -> anyhow::Result<Subje
         passes(&format!("the message is that of {}", made.what()));
         return Ok(subject);
     }
-    let staged = git(&["diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "-U3"])?;
+    // whatever the user has set for what he looks at, names stand as they are in the tree
+    let names = ["-c", "core.quotePath=false", "diff", "--src-prefix=a/", "--dst-prefix=b/"];
+    let staged = git(&[&names[..], &["--cached", "--no-color", "--no-ext-diff", "--no-textconv", "-U3"]].concat())?;
     let Some(staged) = staged else {
         return Err(UsageError::error("git cannot show what is staged", "a commit-msg hook runs within a repository"));
     };

@@ -66,6 +66,9 @@ pub struct Args {
     /// Go on where an interrupted run was; its finished cases are in OUTPUT.journal.jsonl
     #[arg(long, requires = "output")]
     resume: bool,
+    /// Start anew, and forget what an interrupted run has finished
+    #[arg(long, requires = "output", conflicts_with = "resume")]
+    overwrite: bool,
     /// Cases at the same time [default: processors]
     #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
@@ -189,9 +192,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // whole or not at all, whatever happens meanwhile
     let beside = args.output.as_ref().map(|path| PathBuf::from(format!("{}.part", path.display())));
     let mut output: Box<dyn io::Write> = match &beside {
-        Some(path) => Box::new(io::BufWriter::new(
-            File::create(path).with_context(|| format!("cannot write `{}`", path.display()))?,
-        )),
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("cannot write `{}`", path.display()));
+            Box::new(io::BufWriter::new(or_leave(file, &mut journal)?))
+        }
         None => Box::new(io::sink()),
     };
     let mut counts = Counts::default();
@@ -216,7 +220,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             print(&shown).map_err(io::Error::other)
         }
     };
-    verify_all(&verifier, cases, &folder, n_jobs, &known, cache.as_ref(), &mut ready, &mut finished)?;
+    let ran = verify_all(&verifier, cases, &folder, n_jobs, &known, cache.as_ref(), &mut ready, &mut finished);
+    or_leave(ran.map_err(Into::into), &mut journal)?;
     output.flush()?;
     drop(output);
     if let (Some(path), Some(beside)) = (&args.output, &beside) {
@@ -230,6 +235,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(end(&args, &counts))
 }
 
+/// What came out; of what failed before there was a result no journal stays, so that it can be run again as it was.
+fn or_leave<T>(outcome: anyhow::Result<T>, journal: &mut Option<Journal>) -> anyhow::Result<T> {
+    if outcome.is_err()
+        && let Some(journal) = journal.take()
+    {
+        // what failed first is told
+        let _left = journal.leave();
+    }
+    outcome
+}
+
 /// The journal beside the output, and the results that an interrupted run has left in it.
 fn open_journal(
     args: &Args,
@@ -238,6 +254,9 @@ fn open_journal(
     let Some(output) = &args.output else { return Ok((None, HashMap::new())) };
     let path = PathBuf::from(format!("{}.journal.jsonl", output.display()));
     let groups = BTreeMap::from([("verify".to_owned(), said)]);
+    if args.overwrite {
+        Journal::discard(&path)?;
+    }
     if !args.resume {
         return Ok((Some(Journal::create(&path, &groups)?), HashMap::new()));
     }

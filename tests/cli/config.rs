@@ -40,6 +40,27 @@ fn a_file_at_the_root_of_the_repository_sets_what_the_command_line_may_change() 
     check(&desk, &format!("--config {other}")).ends(0, &[]);
 }
 
+/// A detector by its name is that one, whatever stands beside the file.
+#[test]
+fn a_folder_that_is_called_as_a_detector_is_none() {
+    let desk = desk();
+    for folder in ["repo/none", "repo/commit"] {
+        std::fs::create_dir(desk.path(folder)).unwrap();
+    }
+    let all = |args: &str| {
+        let mut command = desk.command();
+        command.current_dir(desk.path("repo/deep")).args(["check", "in.jsonl", "--json"]).args(args.split_whitespace());
+        command.output().unwrap()
+    };
+    for name in ["none", "commit"] {
+        desk.write("repo/veridiff.toml", format!("detector = \"{name}\"\n"));
+        let output = all("");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let given = all(&format!("--isolated --detector {name}"));
+        assert_eq!(output.stdout, given.stdout);
+    }
+}
+
 #[test]
 fn what_a_file_cannot_set_is_refused_with_its_line() {
     let desk = desk();

@@ -61,6 +61,22 @@ fn a_table_grows_by_grounding_and_keeps_it() {
     desk.score("--input in.jsonl --features uncertainty,form --output grown.csv --resume").ends(2, &["grounding"]);
 }
 
+/// Words and rules come from one source, and one of them may be there without the other.
+#[test]
+fn facts_join_grounding_and_grounding_facts() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", sample("a", DIFF, TEXT) + &sample("b", DIFF, "Why?"));
+    let run = |features: &str, more: &str| {
+        desk.run_line(&format!("score --input in.jsonl --offline --features {features} --output {more}")).ends(0, &[]);
+    };
+    run("grounding,facts", "once.csv");
+    for (name, first) in [("words.csv", "grounding"), ("rules.csv", "facts")] {
+        run(first, name);
+        run("grounding,facts", &format!("{name} --resume"));
+        assert_eq!(desk.text("once.csv"), desk.text(name));
+    }
+}
+
 #[test]
 fn what_is_not_asked_for_is_not_there() {
     let desk = Desk::new();

@@ -279,16 +279,40 @@ fn a_stack_takes_rows_that_lack_a_family() {
     place.fails("eval --input without.csv --detector boosted.json", "needed as a feature: `other@m`", "");
 }
 
+/// Two folds cannot calibrate: the file then has no calibration that its thresholds were not chosen by. And `eval --detector` flags what
+/// `check` would call unsupported.
+#[test]
+fn thresholds_are_those_of_the_probabilities_that_are_compared_with_them() {
+    let place = Workplace::new(&csv(&rows(1.0, false, 1)));
+    let two = place.ok("fit --input table.csv --features up,down --folds 2 --output two.json --bootstrap 0");
+    assert!(two.contains("not calibrated"), "{two}");
+    let read = |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(place.path(name)).unwrap()).unwrap();
+    assert!(read("two.json")["calibration"].is_null());
+    let n_flagged = |rule: &str| {
+        place.ok(&format!(
+            "fit --input table.csv --features up,down --output five.json --bootstrap 0 --verdicts {rule}"
+        ));
+        assert!(read("five.json")["calibration"].is_object());
+        let judged = place.ok("eval --input table.csv --detector five.json --bootstrap 0 --json");
+        let judged: Value = serde_json::from_str(&judged).unwrap();
+        judged["predictors"][0]["overall"]["n_flagged"].as_u64().unwrap()
+    };
+    assert!(n_flagged("false-alarms=0.02,0.9") < n_flagged("accuracy"));
+}
+
 /// Who scores again for what a table lacks does it once: everything that is missing is named, and the command for it.
 #[test]
 fn all_features_that_a_table_lacks_are_named_with_the_command_that_computes_them() {
-    let table = csv(&rows(1.0, false, 1)).replace("up@m", "logprob@m").replace("down@m", "shape_first@m");
+    let table = csv(&rows(1.0, false, 1)).replace("up@m", "logprob@m").replace("down@m", "entropy@m");
     let place = Workplace::new(&table);
-    place.ok("fit --input table.csv --features logprob,shape_first,other --output d.json --bootstrap 0");
-    let lacking = table.replace("logprob@m", "x@m").replace("shape_first@m", "y@m");
+    place.ok("fit --input table.csv --features logprob,entropy,other --output d.json --bootstrap 0");
+    let lacking = table.replace("logprob@m", "x@m").replace("entropy@m", "y@m");
     std::fs::write(place.path("without.csv"), lacking).unwrap();
     let line = "eval --input without.csv --detector d.json";
-    place.fails(line, "needed as a feature: `logprob@m`, `shape_first@m`", "`score --features logprob,shape_first`");
+    let command = "`score --model m --features entropy,logprob`";
+    place.fails(line, "needed as a feature: `logprob@m`, `entropy@m`", command);
+    std::fs::write(place.path("without.csv"), table.replace("other@m", "z@m")).unwrap();
+    place.fails(line, "needed as a feature: `other@m`", "this version computes none of them; the table's: `logprob@m`");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn a_report_is_complete_and_says_what_stdout_says() {
         "stepwise-coefficients",
     ];
     let mut want: BTreeSet<String> =
-        ["index.html", "eval.md", "eval.csv", "eval.tex", "eval.json", "figures.tex", "files.txt"]
+        ["index.html", "eval.md", "eval.csv", "eval.tex", "eval.json", "figures.tex", ".veridiff-report"]
             .map(str::to_owned)
             .into();
     want.extend(figures.iter().flat_map(|name| ["svg", "png"].map(|ending| format!("figures/{name}.{ending}"))));
@@ -166,12 +166,13 @@ fn a_report_takes_the_place_of_an_earlier_one() {
     report("").ends(0, &[]);
     assert!(!desk.path("report/tables/transfer.csv").exists(), "nothing is left of what is not shown");
     assert_eq!(desk.text("report/notes.md"), "mine");
-    let listed: BTreeSet<String> = desk.text("report/files.txt").lines().map(str::to_owned).collect();
+    let listed: BTreeSet<String> = desk.text("report/.veridiff-report").lines().map(str::to_owned).collect();
     let mut there = files(&desk, "report");
-    there.retain(|path| !["files.txt", "notes.md"].contains(&path.as_str()));
+    there.retain(|path| ![".veridiff-report", "notes.md"].contains(&path.as_str()));
     assert_eq!(listed, there);
     // what a list says that no report has written is let alone
-    desk.write("report/files.txt", "../t.csv\n/etc/hostname\nnot/there.csv\n");
+    desk.write("report/notes.csv", "mine");
+    desk.write("report/.veridiff-report", "../t.csv\n/etc/hostname\nnot/there.csv\nnotes.csv\n./notes.csv\n");
     report("").ends(0, &[]);
     assert!(desk.path("t.csv").exists());
 }

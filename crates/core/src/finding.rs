@@ -20,7 +20,10 @@ use veridiff_facts::{
     rules::{Ruled, Ruling},
 };
 use veridiff_table::{Row, catalogue::element_of};
-use veridiff_text::{diff::Diff, sample::Sample};
+use veridiff_text::{
+    diff::{Diff, Line, LineKind},
+    sample::Sample,
+};
 
 /// Most entries of each kind of evidence.
 const MOST: usize = 5;
@@ -511,9 +514,15 @@ pub(crate) fn place(sample: &Sample, diff: &Diff) -> Option<Place> {
 /// A line as the new side counts; a removal has the line that is there now.
 fn place_of(diff: &Diff, index: usize) -> Option<Place> {
     let lines = diff.lines();
-    let file = diff.files().get(lines[index].file?)?.clone();
-    let line = lines[index..].iter().chain(lines[..index].iter().rev()).find_map(|line| line.new)?;
-    Some(Place { file, line })
+    let of = lines[index].file?;
+    let file = diff.files().get(of)?.clone();
+    // within the hunk, behind and before; else in another hunk of the file
+    let of_hunk = |line: &&Line| line.file == Some(of) && line.kind != LineKind::Header;
+    let of_file = |line: &&Line| line.file == Some(of);
+    let (behind, before) = (|| lines[index..].iter(), || lines[..index].iter().rev());
+    let near = behind().take_while(of_hunk).chain(before().take_while(of_hunk)).find_map(|line| line.new);
+    let far = || behind().take_while(of_file).chain(before().take_while(of_file)).find_map(|line| line.new);
+    Some(Place { file, line: near.or_else(far)? })
 }
 
 #[cfg(test)]
@@ -521,6 +530,25 @@ mod tests {
     use veridiff_facts::edits::EditKind;
 
     use super::*;
+
+    #[test]
+    fn a_place_is_of_the_line_s_own_file_and_hunk() {
+        let diff = |text: &str| Diff::parse(text).unwrap();
+        let at = |diff: &Diff, text: &str| {
+            let index = diff.lines().iter().position(|line| diff.text()[line.span.clone()].starts_with(text)).unwrap();
+            place_of(diff, index).map(|place| (place.file, place.line))
+        };
+        // without context, and a file behind
+        let bare = diff(
+            "--- a/a.py\n+++ b/a.py\n@@ -3 +2,0 @@\n-x\n@@ -90 +88 @@\n-y\n+z\n--- a/b.py\n+++ b/b.py\n@@ -7 +7 @@\n-p\n+q\n",
+        );
+        assert_eq!(at(&bare, "-x"), Some(("a.py".to_owned(), 88)));
+        assert_eq!(at(&bare, "-y"), Some(("a.py".to_owned(), 88)));
+        let end = diff("--- a/a.py\n+++ b/a.py\n@@ -3,2 +3 @@\n w\n-x\n--- a/b.py\n+++ b/b.py\n@@ -7 +7 @@\n-p\n+q\n");
+        assert_eq!(at(&end, "-x"), Some(("a.py".to_owned(), 3)));
+        let gone = diff("--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- a/b.py\n+++ b/b.py\n@@ -7 +7 @@\n-p\n+q\n");
+        assert_eq!(at(&gone, "-x"), None);
+    }
 
     #[test]
     fn of_words_that_meet_the_likeliest_is_told() {

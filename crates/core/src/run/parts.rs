@@ -44,7 +44,7 @@ const WORTH_A_FORECAST: f64 = 1e14;
 fn part_of(source: &dyn ColumnSource, columns: &Row) -> Option<Row> {
     let own = columns.iter().filter(|(key, _)| source.owns(key));
     let part: Row = own.map(|(key, value)| (key.clone(), value.clone())).collect();
-    (!part.is_empty() && !failed(&part)).then_some(part)
+    (!part.is_empty() && !failed(&part) && source.is_whole(&part)).then_some(part)
 }
 
 /// What is known of the rows of a table: each sample's parts in the order of the sources, none where one is missing.

@@ -30,6 +30,11 @@ pub trait ColumnSource: Send {
         column.split_once('@').is_some_and(|(_, name)| name == self.name())
     }
 
+    /// Whether a part that an earlier run has left has all that this one gives: without, it is computed again.
+    fn is_whole(&self, _part: &Row) -> bool {
+        true
+    }
+
     /// What a sample's part costs, roughly, in bytes that are read once; only the ratio between sources matters.
     fn cost(&self, sample: &Sample, _settings: &Settings) -> u64 {
         (prompt_bytes(sample) + sample.text.len()) as u64

@@ -259,6 +259,11 @@ impl ColumnSource for PlainFeatures {
         self.0.names_from(TEXT).any(|name| name == column) || column.ends_with("@grounding")
     }
 
+    /// Words and rules have journal groups of their own, so that the one may be there without the other.
+    fn is_whole(&self, part: &Row) -> bool {
+        self.0.names_from(TEXT).all(|name| part.contains_key(name))
+    }
+
     /// Grammars are read and patterns of rules compiled when a row first comes to them.
     fn warms_up(&self) -> bool {
         true

@@ -91,6 +91,13 @@ pub fn fit_detector(rows: &LabelledRows, settings: FitSettings) -> Result<Fit, D
     if judged.in_sample_threshold {
         notes.push("no row has an out-of-fold prediction, so the threshold is the best one in sample".into());
     }
+    if !decided.is_calibrated {
+        notes.push(
+            "warning: probabilities are the learner's own, not calibrated: that takes three folds with both labels at least; \
+             raise --folds, or label more diffs"
+                .into(),
+        );
+    }
     if decided.decision.unsupported_from > 1.0 {
         let rule = settings.rule;
         notes.push(format!("warning: no threshold reaches `{rule}`, so no text will be called unsupported"));
@@ -158,6 +165,8 @@ fn judge(rows: &LabelledRows, learnt: &Learnt, folds: &[usize], eval: EvalSettin
 /// What becomes of a model's probabilities.
 struct Decided {
     calibration: Option<Calibration>,
+    /// Whether they could be calibrated, if that was asked for.
+    is_calibrated: bool,
     decision: Decision,
     calibrated: Option<CalibrationFigure>,
     operation: Operation,
@@ -173,10 +182,14 @@ fn decide(
     let (eval, method, rule) = (settings.eval, settings.calibration, settings.rule);
     let (held_out, columns): (_, Vec<usize>) = (&judged.held_out, (0..rows.feature_names.len()).collect());
     let labels = held_out.labels(rows);
-    let probabilities = calibrated_out_of_fold(rows, &columns, held_out, method, folds, eval)?;
+    let calibrated = calibrated_out_of_fold(rows, &columns, held_out, method, folds, eval)?;
+    // thresholds that are chosen on one scale are not put on another
+    let is_calibrated = calibrated.is_some();
+    let probabilities = calibrated.unwrap_or_else(|| held_out.scores.clone());
     let tested_folds: Vec<usize> = held_out.rows.iter().map(|&row| folds[row]).collect();
     Ok(Decided {
-        calibration: Calibration::fit(method, &held_out.scores, &labels),
+        calibration: Calibration::fit(method, &held_out.scores, &labels).filter(|_| is_calibrated),
+        is_calibrated,
         decision: Decision::choose(rule, &probabilities, &labels),
         calibrated: calibration(&probabilities, &labels),
         operation: Operation::out_of_fold(rule, (&probabilities, &labels), &tested_folds, eval.n_folds),

@@ -246,7 +246,8 @@ fn isotonic(probabilities: &[f64], labels: &[bool]) -> Calibration {
 
 /// Calibrated probabilities of the rows that `held_out`, the learner's out-of-fold scores over these columns, has scored. Neither the
 /// learner nor its calibration has seen them: for each fold the learner's scores are calibrated on what learners trained without
-/// it and one more fold say about that one. Each pair of folds is left out once, and scored for the calibration of both.
+/// it and one more fold say about that one. Each pair of folds is left out once, and scored for the calibration of both. None where a
+/// fold's calibration has nothing to learn from: there are two folds, or what is left beside two has one class.
 pub(crate) fn calibrated_out_of_fold(
     rows: &LabelledRows,
     columns: &[usize],
@@ -254,7 +255,10 @@ pub(crate) fn calibrated_out_of_fold(
     method: CalibrationMethod,
     folds: &[usize],
     settings: EvalSettings,
-) -> Result<Vec<f64>, DetectorError> {
+) -> Result<Option<Vec<f64>>, DetectorError> {
+    if method == CalibrationMethod::None {
+        return Ok(Some(held_out.scores.clone()));
+    }
     let n_folds = settings.n_folds;
     let pairs: Vec<(usize, usize)> = (0..n_folds).flat_map(|a| (a + 1..n_folds).map(move |b| (a, b))).collect();
     let without = pairs.par_iter().map(|&(a, b)| {
@@ -275,7 +279,7 @@ pub(crate) fn calibrated_out_of_fold(
         Calibration::fit(method, &scores, &labels)
     };
     let calibrations: Vec<Option<Calibration>> = (0..n_folds).map(calibration_of).collect();
-    let apply = |(&row, &p): (&usize, &f64)| calibrations[folds[row]].as_ref().map_or(p, |c| c.apply(p));
+    let apply = |(&row, &p): (&usize, &f64)| Some(calibrations[folds[row]].as_ref()?.apply(p));
     Ok(held_out.rows.iter().zip(&held_out.scores).map(apply).collect())
 }
 
@@ -336,7 +340,7 @@ mod tests {
             let folds = grouped_folds(labels, &rows.groups, 4, 1).unwrap();
             let (columns, method) = ([0, 1], CalibrationMethod::Platt);
             let held_out = out_of_fold(&rows, Predictor::Combination(&columns), &folds, settings).unwrap();
-            let got = calibrated_out_of_fold(&rows, &columns, &held_out, method, &folds, settings).unwrap();
+            let got = calibrated_out_of_fold(&rows, &columns, &held_out, method, &folds, settings).unwrap().unwrap();
             let with = |keep: &dyn Fn(usize) -> bool| (0..n).filter(|&row| keep(folds[row])).collect::<Vec<usize>>();
             for fold in 0..4 {
                 let train = |rest: &dyn Fn(usize) -> bool, test: usize| {
@@ -359,6 +363,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn two_folds_leave_nothing_to_calibrate_by() {
+        let rows = toy::two_features(120);
+        let bootstrap = Bootstrap { n_resamples: 0, seed: 1 };
+        let settings = EvalSettings { n_folds: 2, l2: 1.0, learner: Learner::Logistic, bootstrap };
+        let folds = grouped_folds(&rows.labels, &rows.groups, 2, 1).unwrap();
+        let held_out = out_of_fold(&rows, Predictor::Combination(&[0, 1]), &folds, settings).unwrap();
+        let by = |method| calibrated_out_of_fold(&rows, &[0, 1], &held_out, method, &folds, settings).unwrap();
+        assert_eq!(by(CalibrationMethod::Platt), None);
+        assert_eq!(by(CalibrationMethod::None), Some(held_out.scores.clone()));
     }
 
     #[test]

@@ -175,8 +175,9 @@ pub fn apply_detector(
     settings: EvalSettings,
 ) -> Result<Evaluation, DetectorError> {
     require_both_classes(&rows.labels)?;
-    let probabilities: Vec<f64> = rows.features.outer_iter().map(|row| detector.predict(&row.to_vec())).collect();
-    let predictions = Predictions::of_detector(probabilities, detector.threshold);
+    // as `check` has them: calibrated, and flagged from where a text is called unsupported
+    let probabilities: Vec<f64> = rows.features.outer_iter().map(|row| detector.probability(&row.to_vec())).collect();
+    let predictions = Predictions::of_detector(probabilities, detector.objects_from());
     let (within_generators, per_generator) = by_generator(rows, &predictions, settings.bootstrap);
     let evaluated = PredictorEvaluation {
         name: detector.id().to_owned(),

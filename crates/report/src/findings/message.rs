@@ -58,7 +58,9 @@ pub(super) fn open(finding: &Finding) -> Option<&StatementFinding> {
 pub(super) fn all(finding: &Finding) -> Vec<Objection<'_>> {
     let Some(verdict) = finding.verdict.filter(|verdict| *verdict >= Verdict::Abstain) else { return Vec::new() };
     let of_fact = |fact: &'_ FactFinding| {
-        (fact.rule, fact.ruling >= Ruling::Nowhere, format!("{} {}: {}", fact.rule, fact.name, fact.says))
+        // where a run has taken the accusation back, the fact is told and accuses no more
+        let accuses = fact.ruling >= Ruling::Nowhere && verdict >= Verdict::Unsupported;
+        (fact.rule, accuses, format!("{} {}: {}", fact.rule, fact.name, fact.says))
     };
     let mut found: Vec<Objection<'_>> = objections(finding)
         .map(|fact| {

@@ -22,8 +22,14 @@ use crate::{
 use veridiff_detector::{Evaluation, LabelledRows};
 use veridiff_table::files;
 
-/// The file of a report that lists the others.
-const LISTED: &str = "files.txt";
+/// The file of a report that lists the others, by a name that nobody else gives a file.
+const LISTED: &str = ".veridiff-report";
+
+/// The folders of a report.
+const FOLDERS: [&str; 2] = ["figures", "tables"];
+
+/// What the other files of a report are called, without the endings.
+const PAGES: [&str; 3] = ["index", "eval", "figures"];
 
 /// A file of a report, before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +104,7 @@ impl ReportError {
 /// | `tables/NAME.md`, `.csv`, `.tex`, `.json` | each table; rounded in the first and third, in full in the others |
 /// | `eval.md`, `.csv`, `.tex`, `.json` | all tables; the JSON is the whole evaluation |
 /// | `figures.tex` | the figures with their captions for LaTeX |
-/// | `files.txt` | the paths of all these files, by which the next report in this folder takes away what it does not write |
+/// | `.veridiff-report` | the paths of all these files, by which the next report in this folder takes away what it does not write |
 ///
 /// # Errors
 /// `ReportError::Png` and [`ReportError::Page`], which would be faults of this crate.
@@ -222,8 +228,13 @@ pub fn write_report(folder: &Path, files: &[ReportFile]) -> Result<(), ReportErr
 /// The files that an earlier report says it has written into a folder, and that are not among `files`.
 fn stale(folder: &Path, files: &[ReportFile]) -> Vec<PathBuf> {
     let listed = std::fs::read_to_string(folder.join(LISTED)).unwrap_or_default();
-    let is_below = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
-    let paths = listed.lines().map(PathBuf::from).filter(|path| is_below(path));
+    // whatever the list says, only what a report writes is taken away
+    let is_of_report = |path: &PathBuf| match path.components().collect::<Vec<_>>()[..] {
+        [Component::Normal(_)] => path.file_stem().is_some_and(|stem| PAGES.iter().any(|page| stem == *page)),
+        [Component::Normal(folder), Component::Normal(_)] => FOLDERS.iter().any(|known| folder == *known),
+        _ => false,
+    };
+    let paths = listed.lines().map(PathBuf::from).filter(is_of_report);
     let stale = paths.filter(|path| files.iter().all(|file| file.path != *path));
     stale.map(|path| folder.join(path)).collect()
 }

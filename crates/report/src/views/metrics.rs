@@ -82,7 +82,10 @@ fn legend(evaluation: &Evaluation) -> String {
     let settings = &evaluation.settings;
     let intervals = format!("95% intervals from {} resamples of groups", settings.bootstrap.n_resamples);
     if describe::judges_detector(evaluation) {
-        return format!("The detector as it is, its own threshold; {intervals}, seed {}.\n", settings.bootstrap.seed);
+        return format!(
+            "The detector as it is, calibrated, flagging what `check` would call unsupported; {intervals}, seed {}.\n",
+            settings.bootstrap.seed
+        );
     }
     let learner = match settings.learner {
         Learner::Logistic => format!("L2 {}", settings.l2),
