@@ -139,7 +139,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         && columns.iter().any(|column| adapter::is_feature(column))
     {
         if models.models.is_empty() {
-            models.models = models_of(&columns);
+            // those that its rows were scored with here
+            let is_scorer = |name: &String| detector.training.table.contains_key(&format!("model@{name}"));
+            models.models = models_of(&columns).into_iter().filter(is_scorer).collect();
         }
         let names: Vec<String> = models.models.iter().map(|spec| called(spec).to_owned()).collect();
         models = models.with_adapters(&names, &detector.training.table);

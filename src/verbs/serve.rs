@@ -72,7 +72,7 @@ pub struct Args {
     /// URL, such as http://localhost:4318/v1/traces
     #[arg(long, value_name = "URL", help_heading = ACCESS)]
     otlp: Option<String>,
-    /// Tell what clients send, too, with -v: whole bodies
+    /// Tell what clients send, too, with -v: whole bodies, but those of webhooks and forms
     #[arg(long, help_heading = ACCESS)]
     log_texts: bool,
     /// Stand before this generator, a server that speaks OpenAI's protocol: what the service does not own passes to it. The address is

@@ -77,6 +77,17 @@ fn facts_join_grounding_and_grounding_facts() {
     }
 }
 
+/// Nobody listens: the rows are written all the same.
+#[test]
+fn a_stderr_that_takes_nothing_ends_no_run() {
+    let desk = Desk::new();
+    desk.write("in.jsonl", sample("a", DIFF, TEXT));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let args = "score --input in.jsonl --offline --features grounding --output t.csv -v";
+    let status = desk.command().args(args.split_whitespace()).stderr(full).status().unwrap();
+    assert!(status.success() && desk.path("t.csv").exists(), "{status}");
+}
+
 #[test]
 fn what_is_not_asked_for_is_not_there() {
     let desk = Desk::new();

@@ -175,6 +175,7 @@ fn a_report_takes_the_place_of_an_earlier_one() {
     desk.write("report/.veridiff-report", "../t.csv\n/etc/hostname\nnot/there.csv\nnotes.csv\n./notes.csv\n");
     report("").ends(0, &[]);
     assert!(desk.path("t.csv").exists());
+    assert_eq!(desk.text("report/notes.csv"), "mine");
 }
 
 #[test]

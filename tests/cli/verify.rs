@@ -174,6 +174,25 @@ fn exit_statuses_say_what_was_found() {
     assert!(run.stderr.contains("its language is not known") && run.stderr.contains("hint:"), "{}", run.stderr);
 }
 
+/// What failed before there was a result can be run again as it was; and what an interrupted run left can be forgotten.
+#[test]
+fn a_run_that_failed_at_its_start_leaves_nothing_in_the_way() {
+    let desk = Desk::new();
+    if !confines(&desk) {
+        return;
+    }
+    desk.write("in.jsonl", cases(2));
+    let verify = "verify --input in.jsonl --repeats 1 --inputs 2 -o out.jsonl";
+    std::fs::create_dir(desk.path("out.jsonl.part")).unwrap();
+    assert!(desk.run_line(verify).stderr.contains("cannot write"));
+    assert!(!desk.path("out.jsonl.journal.jsonl").exists());
+    std::fs::remove_dir(desk.path("out.jsonl.part")).unwrap();
+    desk.write("out.jsonl.journal.jsonl", "{\"metadata\": {\"verify\": {}}}\n");
+    assert_eq!(desk.run_line(verify).code, 2);
+    let run = desk.run_line(&format!("{verify} --overwrite"));
+    assert!(run.stderr.contains("verified 2 cases"), "{}", run.stderr);
+}
+
 #[test]
 fn a_run_killed_at_any_moment_goes_on_to_the_same_table() {
     let desk = Desk::new();

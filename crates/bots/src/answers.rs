@@ -1,4 +1,4 @@
-//! Answers, each of which is given once.
+//! Answers: those to a comment are given once, and those about a whole follow what is true of it.
 
 use veridiff_core::finding::Finding;
 use veridiff_platforms::HostError;

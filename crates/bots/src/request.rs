@@ -21,6 +21,9 @@ use crate::{
     store::{Before, Feedback, Job, Judged},
 };
 
+/// What a report about comments is called.
+const NAME: &str = "veridiff";
+
 /// Texts that are asked about together.
 const TOGETHER: usize = 64;
 
@@ -42,7 +45,7 @@ impl Bot {
         // the names of a request's whole diff are known, whichever hunk a comment stands under
         let tree = request.whole.take().map(|whole| SharedTree(Arc::new(whole)));
         let mut comments = std::mem::take(&mut request.comments);
-        let own = own(site, &request, &comments);
+        let own = self.own(site, job, &comments)?;
         comments.retain(|comment| site.config.accounts.contains(&comment.author) && !own.contains(&comment.id));
         let (findings, judged) = self.judge(service, job, &comments, whole, tree.as_ref())?;
         let feedback = self.feedback(site, &request, &comments)?;
@@ -52,6 +55,25 @@ impl Bot {
         let (n, n_new) = (comments.len(), judged.len());
         tracing::info!(platform, repository, number, n, n_new, "comments were checked");
         self.answer(site, &request, &comments, &findings)
+    }
+
+    /// Which comments are answers of ours, which are none to check, under whichever account they were given: those with the key of an
+    /// answer to the beginning of their thread, to another comment of it, or to one that was checked once and is gone.
+    fn own(&self, site: &Site, job: &Job, comments: &[Comment]) -> Result<HashSet<String>, Problem> {
+        let checked = self.store.before(&job.platform, &job.repository, job.number)?;
+        let key = |answered: &str| said::hidden(&site.key(&["reply", &job.repository, answered]));
+        let mut threads: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for comment in comments {
+            let first = || HashSet::from([comment.thread.as_str()]);
+            threads.entry(&comment.thread).or_insert_with(first).insert(&comment.id);
+        }
+        let is_own = |comment: &&Comment| {
+            let of_thread = threads[comment.thread.as_str()].iter().copied();
+            let mut answered = of_thread.chain(checked.keys().map(String::as_str));
+            said::has_key(&comment.body)
+                && answered.any(|answered| answered != comment.id && comment.body.contains(&key(answered)))
+        };
+        Ok(comments.iter().filter(is_own).map(|comment| comment.id.clone()).collect())
     }
 
     /// The findings about comments, and those of them that were not kept already.
@@ -118,12 +140,17 @@ impl Bot {
             let key = site.key(&["label", repository, &number.to_string(), name]);
             self.once(&key, "label", || false, || site.remote.label(request, name))?;
         }
-        if findings.is_empty() {
+        // of a request without comments nothing is said, unless something was said when it had some
+        let is_said = |place: &[&str]| Ok::<_, Problem>(self.store.answer(&site.key(place))?.is_some());
+        if findings.is_empty()
+            && !is_said(&["report", repository, &request.head, NAME])?
+            && !is_said(&["sarif", repository, &request.head])?
+        {
             return Ok(());
         }
         if let Some(limit) = does.check {
             let sha = &request.head;
-            let about = About { repository, sha, name: "veridiff", what: "comments", n_texts: findings.len() };
+            let about = About { repository, sha, name: NAME, what: "comments", n_texts: findings.len() };
             self.report(site, about, &met(limit, findings))?;
         }
         if let Some(limit) = does.sarif {
@@ -168,23 +195,6 @@ impl Bot {
         }
         Ok(all)
     }
-}
-
-/// Which comments are answers of ours, which are none to check, under whichever account they were given: those with the key of an answer
-/// to the beginning of their thread, or to another comment of it.
-fn own(site: &Site, request: &Request, comments: &[Comment]) -> HashSet<String> {
-    let mut threads: HashMap<&str, HashSet<&str>> = HashMap::new();
-    for comment in comments {
-        threads.entry(&comment.thread).or_insert_with(|| HashSet::from([comment.thread.as_str()])).insert(&comment.id);
-    }
-    let is_own = |comment: &&Comment| {
-        said::has_key(&comment.body)
-            && threads[comment.thread.as_str()].iter().filter(|answered| **answered != comment.id).any(|answered| {
-                let key = site.key(&["reply", &request.repository, answered]);
-                comment.body.contains(&said::hidden(&key))
-            })
-    };
-    comments.iter().filter(is_own).map(|comment| comment.id.clone()).collect()
 }
 
 /// The findings of samples, in parts that a queue takes.

@@ -309,7 +309,21 @@ fn nor_does_it_check_its_answer_to_a_reply() {
             comment["user"]["login"] = "bot".into();
         }
     }
+    {
+        let runs = state.runs.lock().unwrap();
+        assert_eq!((state.comments.lock().unwrap().len(), runs.len()), (3, 1));
+        assert_eq!(runs[0]["output"]["title"], "1 of 1 comments objected to");
+    }
+    // nor where what it answered is gone, of which the report says nothing any more
+    state.comments.lock().unwrap().remove(1);
+    let body =
+        json!({ "action": "deleted", "pull_request": { "number": 7 }, "repository": { "full_name": "octocat/hello" } });
+    desk.github("four", "pull_request_review_comment", &body).unwrap();
+    desk.work();
     let runs = state.runs.lock().unwrap();
-    assert_eq!((state.comments.lock().unwrap().len(), runs.len()), (3, 1));
-    assert_eq!(runs[0]["output"]["title"], "1 of 1 comments objected to");
+    assert_eq!((state.comments.lock().unwrap().len(), runs.len()), (2, 2));
+    assert_eq!(
+        (&runs[1]["output"]["title"], &runs[1]["conclusion"]),
+        (&json!("no objection to 0 comments"), &json!("success"))
+    );
 }

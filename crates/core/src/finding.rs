@@ -507,8 +507,15 @@ pub(crate) fn place(sample: &Sample, diff: &Diff) -> Option<Place> {
     if let (Some(path), Some(line)) = (own("path").and_then(Value::as_str), own("line").and_then(Value::as_u64)) {
         return Some(Place { file: path.to_owned(), line: usize::try_from(line).ok()? });
     }
-    let lines = diff.lines();
-    place_of(diff, lines.iter().position(|line| line.kind.is_changed())?)
+    let mut firsts: Vec<usize> = Vec::new();
+    for (index, line) in diff.lines().iter().enumerate().filter(|(_, line)| line.kind.is_changed()) {
+        if firsts.last().is_none_or(|&last| diff.lines()[last].file != line.file) {
+            firsts.push(index);
+        }
+    }
+    // a file that is gone has no line; one that is there says more
+    let gone = || Some(Place { file: diff.files().get(diff.lines()[*firsts.first()?].file?)?.clone(), line: 1 });
+    firsts.iter().find_map(|&index| place_of(diff, index)).or_else(gone)
 }
 
 /// A line as the new side counts; a removal has the line that is there now.
@@ -531,6 +538,10 @@ mod tests {
 
     use super::*;
 
+    fn diff_of_a_gone_file() -> Diff {
+        Diff::parse("--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n").unwrap()
+    }
+
     #[test]
     fn a_place_is_of_the_line_s_own_file_and_hunk() {
         let diff = |text: &str| Diff::parse(text).unwrap();
@@ -548,6 +559,10 @@ mod tests {
         assert_eq!(at(&end, "-x"), Some(("a.py".to_owned(), 3)));
         let gone = diff("--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- a/b.py\n+++ b/b.py\n@@ -7 +7 @@\n-p\n+q\n");
         assert_eq!(at(&gone, "-x"), None);
+        let of_text =
+            |diff: &Diff| place(&Sample::new("a", diff.text(), "x"), diff).map(|place| (place.file, place.line));
+        assert_eq!(of_text(&gone), Some(("b.py".to_owned(), 7)), "a report needs a place");
+        assert_eq!(of_text(&diff_of_a_gone_file()), Some(("a.py".to_owned(), 1)));
     }
 
     #[test]

@@ -290,7 +290,6 @@ impl DetectorError {
     }
 }
 
-/// Names one after another, the first [`MAX_LISTED`] of them.
 /// The command that computes columns.
 fn score_of(columns: &[String]) -> String {
     let models: BTreeSet<&str> = columns.iter().filter_map(|column| model_of(column)).collect();
@@ -299,6 +298,7 @@ fn score_of(columns: &[String]) -> String {
     format!("score{models} --features {}", features.into_iter().collect::<Vec<_>>().join(","))
 }
 
+/// Names one after another, the first [`MAX_LISTED`] of them.
 fn list(names: &[String]) -> String {
     let mut text = names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if names.len() > MAX_LISTED {

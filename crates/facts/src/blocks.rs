@@ -9,8 +9,9 @@ use veridiff_text::diff::{Diff, LineKind};
 use heads::{BEHIND, condition_of, scope_of};
 pub use heads::{function_name, is_exit};
 
-/// Guards of a line at most, the innermost: generated code leaves early a thousand times.
-const MOST_GUARDS: usize = 16;
+/// Guards of a line at most, those of the blocks around it before those of early exits above, of which generated code has thousands; more than
+/// the lines over which a condition is looked for.
+const MOST_GUARDS: usize = 48;
 
 /// What kind of thing a scope is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,8 +135,10 @@ impl<'d> Blocks<'d> {
             // behind `if …: return` the condition does not hold
             let behind = closed.iter().rev().filter(|(_, _, exits)| *exits && !is_else);
             let behind = behind.map(|(_, guard, _)| Guard { negated: !guard.negated, ..guard.clone() });
-            let around = open.iter().rev().filter_map(|(_, guard, _)| guard.clone());
-            let mut guards: Vec<Guard> = behind.chain(around).take(MOST_GUARDS).collect();
+            let around: Vec<Guard> =
+                open.iter().rev().filter_map(|(_, guard, _)| guard.clone()).take(MOST_GUARDS).collect();
+            let mut guards: Vec<Guard> = behind.take(MOST_GUARDS - around.len()).collect();
+            guards.extend(around);
             let condition = condition_of(code);
             if let Some((mut guard, inline)) = condition.clone() {
                 guard.line = line;
@@ -278,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn of_a_thousand_early_exits_the_nearest_are_kept() {
-        let lines: String = (0..1000).map(|n| format!("+if (a{n}) return;\n")).collect();
-        let diff = Diff::parse(&format!("@@ -0,0 +1,1001 @@\n{lines}+go();\n")).unwrap();
+    fn of_a_thousand_early_exits_the_nearest_are_kept_and_the_block_around() {
+        let lines: String = (0..1000).map(|n| format!("+  if (a{n}) return;\n")).collect();
+        let diff = Diff::parse(&format!("@@ -0,0 +1,1003 @@\n+if (b) {{\n{lines}+  go();\n+}}\n")).unwrap();
         let blocks = Blocks::new_side(&diff);
         let all: Vec<&str> =
-            blocks.guards(blocks.lines[1000].line).iter().map(|guard| guard.condition.as_str()).collect();
-        assert_eq!((all.len(), all[0], all[15]), (16, "a999", "a984"));
+            blocks.guards(blocks.lines[1001].line).iter().map(|guard| guard.condition.as_str()).collect();
+        assert_eq!((all.len(), all[0], all[46], all[47]), (MOST_GUARDS, "a999", "a953", "b"));
     }
 
     #[test]

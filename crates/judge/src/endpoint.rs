@@ -76,9 +76,13 @@ impl Endpoint {
         let prefix = prefix_of(&identity);
         let found = probe::probe(&settings.model, &mut |step, path, body| {
             let ask = || client.exchange(path, body);
+            let key = format!("{prefix}probe/{step}");
             // without the first answer there is nothing, whatever else is kept
-            let ask = || if step.starts_with(probe::FIRST) { kept(ask()?) } else { ask() };
-            store.get_or_ask(&format!("{prefix}probe/{step}"), ask)
+            if step.starts_with(probe::FIRST) {
+                once(store, &key, probe::is_found, ask)
+            } else {
+                store.get_or_ask(&key, ask)
+            }
         })?;
         Ok(Endpoint { client, model: settings.model.clone(), identity, found })
     }
@@ -144,16 +148,25 @@ fn ask_about(
     tells.read(&answer, prompt, text, tops)
 }
 
-/// An answer to a step of a probe that is kept for good: one about what was asked. One about who asks, or for what is not there, may be
-/// another as soon as the key or the server is.
+/// An answer to a step of a probe, kept for good if it is one about what was asked. One about who asks, or for what is not there, may be
+/// another as soon as the key or the server is, and is read from no file either.
 ///
 /// # Errors
-/// The status of another.
-fn kept(answer: Exchange) -> Result<Exchange, Failure> {
-    match answer.status {
-        401 | 403 | 404 => Err(Failure::new(Kind::Http(answer.status), answer.reason())),
-        _ => Ok(answer),
+/// Those of `ask`, and [`Kind::NotKept`].
+fn once(
+    store: &Store,
+    key: &str,
+    is_kept: fn(&Exchange) -> bool,
+    ask: impl FnOnce() -> Result<Exchange, Failure>,
+) -> Result<Exchange, Failure> {
+    if let Some(known) = store.get::<Exchange>(key).filter(is_kept) {
+        return Ok(known);
     }
+    let answer = ask()?;
+    if is_kept(&answer) {
+        store.put(key, &answer)?;
+    }
+    Ok(answer)
 }
 
 /// What is asked over a socket.

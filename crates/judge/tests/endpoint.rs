@@ -396,19 +396,24 @@ fn a_server_that_answers_nothing_says_what_to_do() {
 /// A key that was missing, or a model that was not loaded: the next run asks again, and is answered.
 #[test]
 fn a_refusal_of_who_asks_is_not_kept() {
-    for status in [401, 403, 404] {
+    // some answer a bad key so
+    for status in [401, 403, 404, 400] {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::new(move |n, asked| match n {
-            0 | 1 => Act::json(status, &json!({ "error": { "message": "not yet" } })),
+            0 => Act::json(status, &json!({ "error": { "message": "not yet" } })),
             _ => probe_answer(asked).unwrap(),
         });
         let store = || Arc::new(Store::open(&folder.path().join("replies.jsonl")).unwrap());
         let settings = settings_of(&server);
         assert!(Endpoint::open(&settings, &store()).is_err());
-        assert!(TextEndpoint::open(&settings, &store()).is_err());
         assert!(Endpoint::open(&settings, &store()).is_ok(), "{status}");
+        assert!(TextEndpoint::open(&settings, &store()).is_err(), "it has no such path");
         let n = server.asked().len();
         assert!(Endpoint::open(&settings, &store()).is_ok() && server.asked().len() == n, "what is found is kept");
+        assert!(
+            TextEndpoint::open(&settings, &store()).is_err() && server.asked().len() > n,
+            "and that it has no path is not"
+        );
     }
 }
 

@@ -18,7 +18,7 @@ use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLaye
 use crate::{
     audit::{self, Entry},
     body::Rest,
-    origin::Origin,
+    origin::{Origin, is_link},
     refusal::{Code, Refusal},
     routes::page::{stranger, visitor},
     service::Service,
@@ -150,7 +150,9 @@ fn admitted(service: &Service, request: &Request) -> Result<Arc<Client>, Refusal
     let tokens = service.tokens();
     let client = tokens.client(request.headers())?;
     // a page elsewhere has no token; where none is needed, it could ask in the name of who looks at it
-    if !tokens.are_needed() && Origin::of(request.headers()) == Origin::Elsewhere {
+    let is_elsewhere =
+        Origin::of(request.headers()) == Origin::Elsewhere && !is_link(request.method(), request.headers());
+    if !tokens.are_needed() && is_elsewhere {
         return Err(Refusal::Foreign);
     }
     client.request()?;

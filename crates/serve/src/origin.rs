@@ -1,6 +1,6 @@
 //! Where a request comes from, as far as a browser says so: no page can make it say something else.
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, Method, header};
 
 /// What a browser says of the page that a request comes from.
 pub(crate) const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -33,6 +33,12 @@ impl Origin {
         let is_here = name.zip(text(header::HOST)).is_some_and(|(origin, host)| origin.eq_ignore_ascii_case(host));
         if is_here { Origin::Here } else { Origin::Elsewhere }
     }
+}
+
+/// Whether a person follows a link to here, of which the page that it stands on learns nothing.
+pub(crate) fn is_link(method: &Method, headers: &HeaderMap) -> bool {
+    let is = |name: &'static str, value: &str| headers.get(name).is_some_and(|given| given == value);
+    method.is_safe() && is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl ServeError {
 }
 
 /// The part of the room for bodies that is another one's, for who is not known.
-const STRANGERS: usize = 8;
+const STRANGERS: usize = 2;
 
 /// A service that answers requests, from wherever they come.
 pub struct Service {

@@ -109,6 +109,9 @@ async fn every_refusal_has_its_status_its_code_and_headers() {
         assert_eq!(answer.headers["cache-control"], "no-store", "{shown}");
         assert!(answer.headers["content-security-policy"].to_str().unwrap().contains("'none'"), "{shown}");
     }
+    // a person may follow a link
+    let link = [("sec-fetch-site", "same-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    assert_eq!(send(&router, "GET", "/v1/models", &link, "").await.status, 200);
     // all of this has left it as it was
     assert_eq!(send(&router, "POST", "/v1/check", &[], good).await.status, 200);
 }

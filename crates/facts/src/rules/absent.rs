@@ -84,9 +84,12 @@ fn absent(scene: &Scene<'_, '_>, is_ours: impl Fn(MentionKind) -> bool) -> Vec<C
             Found::InPieces(_) => {}
             Found::Absent { .. } if asks || !is_telling(scene, mention) || is_elsewhere(scene, mention, at) => {}
             Found::Absent { near } => {
-                // a fraction has a dot as a path has, and no end that means something by itself
-                let sought = if mention.kind == MentionKind::Number { &mention.code } else { mention.last() };
-                let in_tree = scene.tree.and_then(|tree| tree.contains(sought));
+                let in_tree = scene.tree.and_then(|tree| match mention.kind {
+                    // a fraction has a dot as a path has; `.5` is 5 to an index of names, and 0.5 is written so as well
+                    MentionKind::Number if tree.contains(mention.last()) == Some(true) => Some(true),
+                    MentionKind::Number => tree.contains(&mention.code),
+                    _ => tree.contains(mention.last()),
+                });
                 let (ruling, place) = match in_tree {
                     Some(true) => continue,
                     Some(false) => (Ruling::Nowhere, "in no file of the tree"),

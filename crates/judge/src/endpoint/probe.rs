@@ -179,6 +179,18 @@ fn chat(
     ask(step, CHAT, &plain(model, found, question, max_output))
 }
 
+/// Whether a server may refuse what is asked for, and not who asks.
+fn is_of_request(answer: &Exchange) -> bool {
+    matches!(answer.status, 400 | 422)
+}
+
+/// Whether a first answer finds something out: that the server answers, or an option that it refuses.
+pub(super) fn is_found(answer: &Exchange) -> bool {
+    let said = answer.body.to_ascii_lowercase();
+    let names_option = || ["max_tokens", "temperature", "seed"].iter().any(|option| said.contains(option));
+    answer.status == 200 || is_of_request(answer) && names_option()
+}
+
 /// Leaves out or renames what the server refuses until it answers; its first answer.
 fn options(model: &str, found: &mut Found, ask: &mut Ask<'_>) -> Result<Value, Failure> {
     let mut step = 0;
@@ -192,7 +204,7 @@ fn options(model: &str, found: &mut Found, ask: &mut Ask<'_>) -> Result<Value, F
             };
         }
         let said = answer.body.to_ascii_lowercase();
-        let is_of_request = matches!(answer.status, 400 | 422);
+        let is_of_request = is_of_request(&answer);
         match () {
             // the name that it wants stands in many a refusal of the other
             () if is_of_request && said.contains("max_tokens") && !found.says_completion_tokens => {

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    COMPLETIONS, ask_about, by_socket,
+    COMPLETIONS, Exchange, ask_about, by_socket,
     client::Client,
-    identity_of, kept, reported,
+    identity_of, once, reported,
     text::{TellsTexts, probe},
 };
 use crate::{
@@ -44,7 +44,8 @@ impl TextEndpoint {
         identity.extend(tops.map(|n| ("top_log_probs".to_owned(), n.to_string())));
         let prefix = prefix_of(&identity);
         let tells = probe(&settings.model, tops, &mut |step, body| {
-            store.get_or_ask(&format!("{prefix}probe/{step}"), || kept(client.exchange(COMPLETIONS, body)?))
+            let is_about_request = |answer: &Exchange| !matches!(answer.status, 401 | 403 | 404);
+            once(store, &format!("{prefix}probe/{step}"), is_about_request, || client.exchange(COMPLETIONS, body))
         })?;
         Ok(TextEndpoint { client, model: settings.model.clone(), tops, identity, tells })
     }

@@ -118,8 +118,8 @@ pub fn probe(
         let body = way.body(model, &[prompt, text].concat(), tops);
         let mut told = |n: u32| -> Result<_, Failure> {
             let answer = match ask(&format!("text-{}-{n}", way.name()), &body) {
-                // so answer some that do not know the way, or the path
-                Err(failure @ Failure { kind: Kind::Http(404 | 500..=599), .. }) => return Ok((Err(failure), None)),
+                // so answer some that do not know the way
+                Err(failure @ Failure { kind: Kind::Http(500..=599), .. }) => return Ok((Err(failure), None)),
                 answer => answer?,
             };
             Ok((read_exchange(&answer).and_then(|body| read(way, body, prompt, text, tops.is_some())), Some(answer)))

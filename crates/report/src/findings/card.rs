@@ -72,7 +72,8 @@ impl<'a> Card<'a> {
     ) -> Self {
         let fact = |fact: &'a FactFinding| Fact {
             rule: fact.rule,
-            accuses: fact.ruling >= Ruling::Nowhere,
+            // what a run has taken back accuses no more
+            accuses: fact.ruling >= Ruling::Nowhere && verdict >= Verdict::Unsupported,
             says: &fact.says,
             words: text.get(fact.byte_start..fact.byte_end).unwrap_or(""),
             lines: fact

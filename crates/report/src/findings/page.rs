@@ -67,7 +67,8 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
             }
         }
     }
-    page.push_str(&fact_lines(&finding.text, &facts, true, WIDTH));
+    let accuses = finding.verdict >= Some(Verdict::Unsupported);
+    page.push_str(&fact_lines(&finding.text, &facts, accuses, true, WIDTH));
     let odds = Odds::new(finding.p_detector, finding.threshold).zip(finding.verdict);
     if let Some(odds) = odds.and_then(|(odds, verdict)| odds.under(verdict)) {
         let _ = writeln!(page, "{INDENT}{}", odds.says());
@@ -103,8 +104,8 @@ pub fn page(finding: &Finding, is_named: bool) -> String {
 }
 
 /// What facts say of a text, in at most `width` columns: the words that are meant underlined, in colour if that is wanted, the code and
-/// what it says, the lines of the change with their places beside them.
-pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], in_colour: bool, width: usize) -> String {
+/// what it says, the lines of the change with their places beside them. Where nothing `accuses` any more, facts are told as what is open.
+pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], accuses: bool, in_colour: bool, width: usize) -> String {
     let style = |style: Style| if in_colour { style } else { Style::new() };
     let dim = style(Style::new().dimmed());
     let places = facts.iter().flat_map(|fact| telling(&fact.lines)).map(place_of);
@@ -118,7 +119,7 @@ pub(crate) fn fact_lines(text: &str, facts: &[&FactFinding], in_colour: bool, wi
     };
     let mut last = String::new();
     for fact in facts {
-        let accuses = fact.ruling >= Ruling::Nowhere;
+        let accuses = accuses && fact.ruling >= Ruling::Nowhere;
         let look = style(look(if accuses { Verdict::Contradicted } else { Verdict::Abstain }));
         let Underlined { line, lead, width } = Underlined::new(text, fact.byte_start..fact.byte_end, room);
         // several facts of one line stand below it

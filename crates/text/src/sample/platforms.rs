@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Map, Value};
 
 use super::Sample;
 use crate::diff::{
-    Diff,
+    Diff, Line, LineKind,
     input::{self, InputError},
 };
 
@@ -142,8 +142,10 @@ fn new_line(diff: &str, old: u64) -> Option<u64> {
     let diff = Diff::parse(diff).ok()?;
     let lines = diff.lines();
     let place = lines.iter().position(|line| line.old.is_some_and(|line| u64::try_from(line) == Ok(old)))?;
-    let mut nearest = lines[place..].iter().chain(lines[..place].iter().rev());
-    u64::try_from(nearest.find_map(|line| line.new)?).ok()
+    let of_hunk = |line: &&Line| line.kind != LineKind::Header;
+    let (behind, before) = (lines[place..].iter(), lines[..place].iter().rev());
+    let near = behind.clone().take_while(of_hunk).chain(before.clone().take_while(of_hunk)).find_map(|line| line.new);
+    u64::try_from(near.or_else(|| behind.chain(before).find_map(|line| line.new))?).ok()
 }
 
 /// The line of the new file on which a hunk ends.

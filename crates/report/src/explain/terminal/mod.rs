@@ -79,7 +79,7 @@ fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: 
     let word = Run::new(facts.verdict.words(), look(facts.verdict));
     let why = format!(": {}", printable(&meaning(facts.verdict, facts.reason.as_deref(), &facts.statements)));
     screen.rows(page, &[word, Run::new(&why, Style::new())]);
-    page.push_str(&fact_lines(e.text(), &e.against(), screen.colours != Colours::None, screen.width()));
+    page.push_str(&fact_lines(e.text(), &e.against(), true, screen.colours != Colours::None, screen.width()));
     let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
     if let Some(odds) = odds.and_then(|odds| odds.under(facts.verdict)) {
         screen.heading(page, "", odds.says());

@@ -192,7 +192,8 @@ impl<'t> Scanner<'_, 't> {
             line.is_empty() || is_length() || is_base85()
         };
         let end = (self.at + 1..self.lines.len()).find(|at| !is_data(at)).unwrap_or(self.lines.len());
-        let name = self.names.current_name().unwrap_or_default().to_owned();
+        // a name may hold the end of a line, and the line that is made of it has one end
+        let name = self.names.current_name().unwrap_or_default().replace(char::is_control, " ");
         let side = |is_absent: bool, side: &str| if is_absent { "/dev/null".into() } else { format!("{side}/{name}") };
         let (old, new) = (side(self.file.is_new, "a"), side(self.file.is_deleted, "b"));
         self.scan.binaries.push(name);
