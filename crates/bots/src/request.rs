@@ -45,9 +45,10 @@ impl Bot {
         // the names of a request's whole diff are known, whichever hunk a comment stands under
         let tree = request.whole.take().map(|whole| SharedTree(Arc::new(whole)));
         let mut comments = std::mem::take(&mut request.comments);
-        let own = self.own(site, job, &comments)?;
+        let before = self.store.before(&job.platform, &job.repository, job.number)?;
+        let own = own(site, job, &comments, &before);
         comments.retain(|comment| site.config.accounts.contains(&comment.author) && !own.contains(&comment.id));
-        let (findings, judged) = self.judge(service, job, &comments, whole, tree.as_ref())?;
+        let (findings, judged) = self.judge(service, job, &comments, before, whole, tree.as_ref())?;
         let feedback = self.feedback(site, &request, &comments)?;
         let seen: Vec<&str> = comments.iter().map(|comment| comment.id.as_str()).collect();
         self.store.judged(&job.platform, &job.repository, &judged, &seen, &feedback)?;
@@ -57,35 +58,16 @@ impl Bot {
         self.answer(site, &request, &comments, &findings)
     }
 
-    /// Which comments are answers of ours, which are none to check, under whichever account they were given: those with the key of an
-    /// answer to the beginning of their thread, to another comment of it, or to one that was checked once and is gone.
-    fn own(&self, site: &Site, job: &Job, comments: &[Comment]) -> Result<HashSet<String>, Problem> {
-        let checked = self.store.before(&job.platform, &job.repository, job.number)?;
-        let key = |answered: &str| said::hidden(&site.key(&["reply", &job.repository, answered]));
-        let mut threads: HashMap<&str, HashSet<&str>> = HashMap::new();
-        for comment in comments {
-            let first = || HashSet::from([comment.thread.as_str()]);
-            threads.entry(&comment.thread).or_insert_with(first).insert(&comment.id);
-        }
-        let is_own = |comment: &&Comment| {
-            let of_thread = threads[comment.thread.as_str()].iter().copied();
-            let mut answered = of_thread.chain(checked.keys().map(String::as_str));
-            said::has_key(&comment.body)
-                && answered.any(|answered| answered != comment.id && comment.body.contains(&key(answered)))
-        };
-        Ok(comments.iter().filter(is_own).map(|comment| comment.id.clone()).collect())
-    }
-
     /// The findings about comments, and those of them that were not kept already.
     fn judge(
         &self,
         service: &Service,
         job: &Job,
         comments: &[Comment],
+        mut before: HashMap<String, Before>,
         whole: String,
         tree: Option<&SharedTree>,
     ) -> Result<(Vec<Finding>, Vec<Judged>), Problem> {
-        let mut before = self.store.before(&job.platform, &job.repository, job.number)?;
         let of_all = [service.basis(Task::Review), whole];
         let bases: Vec<String> = comments.iter().map(|comment| basis(&of_all, comment)).collect();
         // what was found of the same is found again
@@ -195,6 +177,19 @@ impl Bot {
         }
         Ok(all)
     }
+}
+
+/// Which comments are answers of ours, which are none to check, under whichever account they were given: those with the key of an answer to
+/// the beginning of their thread, to another comment of it, or to one that was checked once and may be gone.
+fn own(site: &Site, job: &Job, comments: &[Comment], checked: &HashMap<String, Before>) -> HashSet<String> {
+    let key = |answered: &str| said::hidden(&site.key(&["reply", &job.repository, answered]));
+    let is_own = |comment: &&Comment| {
+        let of_thread = comments.iter().filter(|other| other.thread == comment.thread).map(|other| &other.id);
+        let mut answered = of_thread.chain([&comment.thread]).chain(checked.keys());
+        said::has_key(&comment.body)
+            && answered.any(|answered| *answered != comment.id && comment.body.contains(&key(answered)))
+    };
+    comments.iter().filter(is_own).map(|comment| comment.id.clone()).collect()
 }
 
 /// The findings of samples, in parts that a queue takes.

@@ -20,10 +20,7 @@ use veridiff_facts::{
     rules::{Ruled, Ruling},
 };
 use veridiff_table::{Row, catalogue::element_of};
-use veridiff_text::{
-    diff::{Diff, Line, LineKind},
-    sample::Sample,
-};
+use veridiff_text::{diff::Diff, sample::Sample};
 
 /// Most entries of each kind of evidence.
 const MOST: usize = 5;
@@ -520,16 +517,8 @@ pub(crate) fn place(sample: &Sample, diff: &Diff) -> Option<Place> {
 
 /// A line as the new side counts; a removal has the line that is there now.
 fn place_of(diff: &Diff, index: usize) -> Option<Place> {
-    let lines = diff.lines();
-    let of = lines[index].file?;
-    let file = diff.files().get(of)?.clone();
-    // within the hunk, behind and before; else in another hunk of the file
-    let of_hunk = |line: &&Line| line.file == Some(of) && line.kind != LineKind::Header;
-    let of_file = |line: &&Line| line.file == Some(of);
-    let (behind, before) = (|| lines[index..].iter(), || lines[..index].iter().rev());
-    let near = behind().take_while(of_hunk).chain(before().take_while(of_hunk)).find_map(|line| line.new);
-    let far = || behind().take_while(of_file).chain(before().take_while(of_file)).find_map(|line| line.new);
-    Some(Place { file, line: near.or_else(far)? })
+    let file = diff.files().get(diff.lines()[index].file?)?.clone();
+    Some(Place { file, line: diff.new_side(index)? })
 }
 
 #[cfg(test)]

@@ -87,6 +87,18 @@ impl Diff {
         &self.text
     }
 
+    /// The number on the new side of the line at `index`, or of the one that stands where it stood: behind or before it in its hunk, else
+    /// in another hunk of its file. None of a file that is gone.
+    pub fn new_side(&self, index: usize) -> Option<usize> {
+        let of = self.lines[index].file;
+        let of_hunk = |line: &&Line| line.file == of && line.kind != LineKind::Header;
+        let of_file = |line: &&Line| line.file == of;
+        let (behind, before) = (self.lines[index..].iter(), self.lines[..index].iter().rev());
+        let near =
+            behind.clone().take_while(of_hunk).chain(before.clone().take_while(of_hunk)).find_map(|line| line.new);
+        near.or_else(|| behind.take_while(of_file).chain(before.take_while(of_file)).find_map(|line| line.new))
+    }
+
     /// The lines in order. Joined with line feeds they are the text, but for a line feed at its very end.
     pub fn lines(&self) -> &[Line] {
         &self.lines

@@ -116,7 +116,7 @@ fn unquote(name: &str) -> Cow<'_, str> {
         bytes.push(read);
         rest = &rest[n..];
     }
-    Cow::Owned(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Without git's `a/` or `b/`.

@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Map, Value};
 
 use super::Sample;
 use crate::diff::{
-    Diff, Line, LineKind,
+    Diff,
     input::{self, InputError},
 };
 
@@ -142,10 +142,7 @@ fn new_line(diff: &str, old: u64) -> Option<u64> {
     let diff = Diff::parse(diff).ok()?;
     let lines = diff.lines();
     let place = lines.iter().position(|line| line.old.is_some_and(|line| u64::try_from(line) == Ok(old)))?;
-    let of_hunk = |line: &&Line| line.kind != LineKind::Header;
-    let (behind, before) = (lines[place..].iter(), lines[..place].iter().rev());
-    let near = behind.clone().take_while(of_hunk).chain(before.clone().take_while(of_hunk)).find_map(|line| line.new);
-    u64::try_from(near.or_else(|| behind.chain(before).find_map(|line| line.new))?).ok()
+    u64::try_from(diff.new_side(place)?).ok()
 }
 
 /// The line of the new file on which a hunk ends.
