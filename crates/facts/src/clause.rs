@@ -40,6 +40,8 @@ impl<'t> Clause<'t> {
             origins.push((skeleton.len(), at));
             match c {
                 '’' | '‘' => skeleton.push('\''),
+                // what a user writes is no placeholder: the version of `vue@2` is no third thing that is named
+                '@' => skeleton.push('＠'),
                 '*' => {}
                 _ if c.is_whitespace() => {
                     if !skeleton.ends_with(' ') && !skeleton.is_empty() {
@@ -79,6 +81,17 @@ impl<'t> Clause<'t> {
 mod tests {
     use super::*;
     use crate::mention::mentions;
+
+    #[test]
+    fn an_at_of_the_text_is_no_placeholder() {
+        let text = "Pin it @0 like a@1, not `b`";
+        let all: Vec<Mention> =
+            mentions(text, 0..text.len()).into_iter().filter(|mention| mention.code == "b").collect();
+        let clause = Clause::new(text, 0..text.len(), &all);
+        assert_eq!(clause.skeleton.matches('@').count(), 1, "{}", clause.skeleton);
+        let at = clause.skeleton.find('＠').unwrap();
+        assert_eq!(&text[clause.origin(at..at + '＠'.len_utf8())], "@");
+    }
 
     #[test]
     fn a_skeleton_leads_back_to_the_text() {

@@ -29,11 +29,30 @@ static ONLY: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What may stand behind the words if it is the change that they are said of: its end, what became of them, or a word for a change. In
+/// "reject whitespace-only names" and "only comments by the author" they are said of something else.
+static OF_A_CHANGE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?: ?[.,;:!?()–—]|$| (?:and|or|but|here|in (?:this|the|that)|is|are|was|were|has|have|got|gets?|chang\w+|differ\w*|edits?|modif\w+|touch\w+|updat\w+|fix\w*|clean-?ups?|tweaks?|adjust\w*|commits?|diffs?|patch(?:es)?|prs?|pull|refactor\w*|work|stuff|as far|so|no|nothing)\b)",
+    )
+});
+
+/// A verb of what code does, with the words for what it does it to: "skip only whitespace".
+static DONE_BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:accept|allow|collect|consider|contain|count|drop|emit|find|get|handle|hold|ignore|include|keep|list|load|match|parse|print|process|read|reject|render|return|show|skip|strip|support|trim|warn about|with|of)(?:s|es|ed|ing)? (?:[a-z]+ )?$",
+    )
+});
+
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if scene.kind != StatementKind::Assertion {
         return Vec::new();
     }
     let Some(said) = ONLY.find(&scene.clause.skeleton) else { return Vec::new() };
+    let behind = &scene.clause.skeleton[said.end()..];
+    if !OF_A_CHANGE.is_match(behind) || DONE_BY_CODE.is_match(&scene.clause.skeleton[..said.start()]) {
+        return Vec::new();
+    }
     // "not only comments", "if it were only whitespace"
     let before = &scene.clause.skeleton[..said.start()];
     if [" not ", "n't ", " if ", " more than ", " rather ", " it's ", " it is "]
@@ -78,7 +97,16 @@ mod tests {
             let ruling = |diff| said(&RULE, diff, text, Task::Review, StatementKind::Assertion);
             assert_eq!((ruling(code), ruling(comments)), (Some(Ruling::Contradicted), Some(Ruling::Holds)), "{text}");
         }
-        for text in ["This is not only comments.", "No functional change.", "Comments are updated."] {
+        for text in [
+            "This is not only comments.",
+            "No functional change.",
+            "Comments are updated.",
+            "Reject whitespace-only names.",
+            "Skip only whitespace.",
+            "Accept names that are not whitespace-only.",
+            "Shows only comments by the author.",
+            "Returns just the layout that was asked for.",
+        ] {
             assert_eq!(said(&RULE, code, text, Task::Review, StatementKind::Assertion), None, "{text}");
         }
     }

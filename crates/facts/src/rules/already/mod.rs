@@ -102,6 +102,10 @@ fn against(scene: &Scene<'_, '_>, lack: Lack, reading: &Reading<'_>) -> Option<(
     };
     let rest = &scene.clause.skeleton[reading.part.end..];
     let is_bound = BOUND.is_match(rest) && !HERE.is_match(rest);
+    // "`email` is missing from `Meta.fields`" is of that list, and not of where the field is defined
+    if is_bound && scene.clause.skeleton[reading.part.clone()].ends_with("missing") {
+        return None;
+    }
     let (lines, message) = match lack {
         Lack::Definition | Lack::ToDefine => {
             (that(&|code| defines(code, last)), format!("the new side defines or imports `{name}`"))

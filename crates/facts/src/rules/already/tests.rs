@@ -52,6 +52,8 @@ fn a_claim_that_is_bound_to_a_case_or_a_place_stays_open() {
         "If the job fails, `notify` is never called.",
         "For a job without a deadline, `notify` is never called.",
         "`notify` is never called in `stop`.",
+        "`deadline` is missing from `stop`.",
+        "The `deadline` variable is missing from the list in `stop`.",
         "The lock ensures that `notify` is not called twice.",
         "`threading` was not imported before.",
     ] {

@@ -18,7 +18,8 @@ enum State {
     Changed,
 }
 
-const BEHIND: &str = r"(?: (?:file|too|again|altogether|along with|together with|and|next to|beside|in|from|to|with|here|as well|now)\b|[,.;:?!]|$)";
+/// What may stand behind the file: of places the histories themselves, since "add `a.json` to .gitignore" adds a line and no file.
+const BEHIND: &str = r"(?: (?:file|too|again|altogether|along with|together with|and|next to|beside|with|here|as well|now|(?:in|from|to) (?:the |this |our )?(?:repo|repository|tree|source tree|git|version control|project|commit|change|diff|pr|patch))\b|[,.;:?!]|$)";
 
 /// A file that is said to come, or to go.
 static CLAIMS: LazyLock<Vec<(State, Regex)>> = LazyLock::new(|| {
@@ -119,6 +120,9 @@ mod tests {
                 ("This commits app.lock. Was that on purpose?", "This deletes app.lock. Was that on purpose?"),
                 ("old/run.py is removed.", "run.py is new."),
                 ("It changes main.py", "It removes main.py"),
+                ("It removes main.py from the exclude list", "It removes main.py from the repository"),
+                ("It adds run.py to .gitignore", "It adds run.py to the repo"),
+                ("It removes `app.lock` from .gitignore", "It removes `app.lock`."),
             ],
         );
     }

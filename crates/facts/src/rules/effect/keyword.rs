@@ -46,7 +46,7 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     for (verb, code) in DEEDS.iter() {
         let Some(said) = verb.find(skeleton) else { continue };
         let is_done = (0..diff.lines().len()).filter(is_new).any(|line| code.is_match(scene.change.code(line)));
-        let implies = diff.files().iter().any(|file| file.ends_with(".rs") || file.ends_with(".rb"));
+        let implies = diff.files().iter().any(|file| gives_last_value(file));
         if !is_done && !implies && !added.is_empty() {
             let message = "no line of the new side does so".to_owned();
             found.push(Claimed {
@@ -60,12 +60,24 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     found
 }
 
+/// Whether a file is of a language in which the last expression of a body is what it gives, without a keyword.
+fn gives_last_value(file: &str) -> bool {
+    const ENDINGS: [&str; 22] = [
+        "rs", "rb", "kt", "kts", "scala", "sc", "swift", "ex", "exs", "erl", "clj", "cljs", "el", "lisp", "hs", "elm",
+        "ml", "fs", "r", "R", "jl", "nix",
+    ];
+    file.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
+}
+
 #[cfg(test)]
 mod tests {
     use veridiff_text::sample::Task;
 
-    use crate::rules::effect::RULE;
-    use crate::rules::twins::texts_apart;
+    use crate::rules::{
+        Ruling,
+        effect::RULE,
+        twins::{texts_apart, worst_of_text},
+    };
 
     const GO: &str = "--- a/run.go\n+++ b/run.go\n@@ -1,3 +1,5 @@\n func run(a string) {\n-\tlisten(a)\n+\tif e := listen(a); e != nil {\n+\t\tpanic(e)\n+\t}\n }\n";
 
@@ -80,5 +92,16 @@ mod tests {
                 ("Stop on a failing listener", "Assert that the listener works"),
             ],
         );
+    }
+
+    #[test]
+    fn a_language_that_gives_its_last_value_needs_no_keyword() {
+        let named = |file: &str| GO.replace("run.go", file);
+        let text = "run: return an error when it cannot listen";
+        let ruling = |diff: &str| worst_of_text(&RULE, diff, text, Task::Commit);
+        assert_eq!(ruling(GO), Some(Ruling::Contradicted));
+        for file in ["run.kt", "run.scala", "run.swift", "run.ex", "run.hs"] {
+            assert_eq!(ruling(&named(file)), None, "{file}");
+        }
     }
 }
