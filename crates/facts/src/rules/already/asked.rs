@@ -163,6 +163,11 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
                 If::Undone => format!("{} {}", group(2), group(1)),
                 _ => group(1).to_owned(),
             };
+            if *case == If::Added
+                && captures.get(1).is_some_and(|thing| !is_of_code(scene, thing.range(), whole.as_str()))
+            {
+                continue;
+            }
             if !OPEN.is_match(whole.as_str()) {
                 found.extend(judge(scene, *case, &thing, whole.range()));
             }
@@ -170,6 +175,37 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     }
     found.truncate(1);
     found
+}
+
+/// Whether what should be added is code of the change: not a comment on it or a test of it, nothing that another thing is said to lack, and
+/// not the definition of a name that the added lines only use.
+fn is_of_code(scene: &Scene<'_, '_>, thing: Range<usize>, whole: &str) -> bool {
+    static TOLD: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"\b(?:comments?|docstrings?|documentation|docs|tests?|explanations?|descriptions?|definitions?|explain\w*|describ\w*|clarif\w*)\b",
+        )
+    });
+    static OF_ANOTHER: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^ (?:on|in|for|from|into|of) (?:the |an? |our |its )?@\d"));
+    static TO_DEFINE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"\b(?:defin(?:e|ed|ing)|declar(?:e|ed|ing)|import(?:ed|ing)?)\b"));
+    let skeleton = &scene.clause.skeleton;
+    let said = &skeleton[thing.clone()];
+    if TOLD.is_match(said) || OF_ANOTHER.is_match(&skeleton[thing.end..]) {
+        return false;
+    }
+    if !TO_DEFINE.is_match(whole) {
+        return true;
+    }
+    let names = said
+        .split(' ')
+        .filter(|word| word.starts_with('@'))
+        .filter_map(|word| scene.clause.mention(word.trim_matches(',')));
+    names.filter(|mention| mention.kind == MentionKind::Name).all(|mention| {
+        let found = scene.change.find(mention);
+        let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
+        lines.iter().any(|&line| super::defines(scene.change.code(line), mention.last()))
+    })
 }
 
 fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
@@ -356,8 +392,11 @@ fn checked(scene: &Scene<'_, '_>, all: &[Term<'_>]) -> Option<usize> {
 mod tests {
     use veridiff_text::sample::Task;
 
-    use crate::rules::already::RULE;
-    use crate::rules::twins::texts_apart;
+    use crate::rules::{
+        Ruling,
+        already::RULE,
+        twins::{texts_apart, worst_of_text},
+    };
 
     const PHP: &str = "--- a/Upload.php\n+++ b/Upload.php\n@@ @@\n class Upload {\n   function store($file) {\n+    if (!$this->isAllowedType($file)) {\n+      return false;\n+    }\n+    $log->info('stored', ['checksum' => sha1($file)]);\n+    fclose($handle);\n-    $this->keepOriginal($file);\n     return true;\n   }\n }\n";
 
@@ -375,5 +414,18 @@ mod tests {
                 ("Can `store` be renamed?", "Can `keepOriginal` be removed as well?"),
             ],
         );
+    }
+
+    #[test]
+    fn what_is_asked_of_a_thing_that_is_there_stays_open() {
+        for text in [
+            "It would be better to add a comment explaining what `isAllowedType` does.",
+            "It would be good to include the definition of `isAllowedType`.",
+            "Please add a test for `isAllowedType`.",
+            "We don't have `checksum` on `Download`, so why here?",
+            "`fclose` is not defined in the snippet.",
+        ] {
+            assert_ne!(worst_of_text(&RULE, PHP, text, Task::Review), Some(Ruling::Contradicted), "{text}");
+        }
     }
 }

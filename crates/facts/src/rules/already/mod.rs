@@ -55,6 +55,12 @@ static HERE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
+/// The end of what is said to be missing.
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^ ?(?:$|[.,;:!?)–—]|(?:and|but|so|or|though|although|which|too|as well|now)\b)")
+        .expect("a valid pattern")
+});
+
 fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     if !matches!(scene.kind, StatementKind::Assertion | StatementKind::Request) {
         return Vec::new();
@@ -102,8 +108,13 @@ fn against(scene: &Scene<'_, '_>, lack: Lack, reading: &Reading<'_>) -> Option<(
     };
     let rest = &scene.clause.skeleton[reading.part.end..];
     let is_bound = BOUND.is_match(rest) && !HERE.is_match(rest);
-    // "`email` is missing from `Meta.fields`" is of that list, and not of where the field is defined
-    if is_bound && scene.clause.skeleton[reading.part.clone()].ends_with("missing") {
+    let words = &scene.clause.skeleton[reading.part.clone()];
+    // "`email` is missing from `Meta.fields`" is of that list, and "`put` is missing a docstring" of something else
+    if words.ends_with("missing") && !ENDS.is_match(rest) && !HERE.is_match(rest) {
+        return None;
+    }
+    // "removing `wtimeout` seems unnecessary" is of the change, which does so
+    if lack == Lack::Removal && ["removing", "deleting", "dropping"].iter().any(|verb| words.starts_with(verb)) {
         return None;
     }
     let (lines, message) = match lack {

@@ -98,3 +98,15 @@ fn what_is_told_is_what_the_lines_show() {
         assert_eq!(messages, [told], "{text}");
     }
 }
+
+#[test]
+fn a_change_that_adds_something_to_a_type_puts_nothing_in_its_place() {
+    let diff = "--- a/kinds.py\n+++ b/kinds.py\n@@ ... @@ class ResourceType(object):\n     GROUP = 'group'\n+    BACKEND_SERVICE = 'backend_service'\n";
+    for (text, wanted) in [
+        ("This code change adds a new constant BACKEND_SERVICE to the ResourceType class.", None),
+        ("This removes the constant BACKEND_SERVICE.", Some(Ruling::Contradicted)),
+    ] {
+        let ruling = said(&RULE, diff, text, Task::Review, StatementKind::Assertion);
+        assert_eq!(ruling.filter(|ruling| *ruling == Ruling::Contradicted), wanted, "{text}");
+    }
+}
