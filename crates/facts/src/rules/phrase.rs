@@ -191,7 +191,8 @@ pub fn is_denied(before: &str) -> bool {
         || before.contains("if you")
 }
 
-/// Words that end the thing a verb speaks of: what is named behind them is something else.
+/// Words that end the thing a verb speaks of: what is named behind them is something else. So do a verb of its own ("this change adds `a`
+/// to `b`") and words for a thing that is not the one that is named ("define another `a`").
 const STOPPERS: [&str; 55] = [
     "to",
     "from",
@@ -237,7 +238,6 @@ const STOPPERS: [&str; 55] = [
     "while",
     "support",
     "test",
-    // "this change adds `a` to `b`", "define another `a`": a verb of its own, and a thing that is not the one that is named
     "adds",
     "removes",
     "introduces",

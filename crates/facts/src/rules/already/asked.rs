@@ -178,7 +178,7 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
 }
 
 /// Whether what should be added is code of the change: not a comment on it or a test of it, nothing that another thing is said to lack, and
-/// not the definition of a name that the added lines only use.
+/// not the definition of a name that the new side only uses.
 fn is_of_code(scene: &Scene<'_, '_>, thing: Range<usize>, whole: &str) -> bool {
     static TOLD: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
