@@ -18,6 +18,7 @@ use veridiff_judge::{
         spec::{Spec, SpecKind},
     },
     cost::{BYTES_PER_TOKEN, Prices, Purse},
+    local::MOST_AT_ONCE,
     plan::{Plan, Planner},
     recorder::{Counts, Recorder},
     store::Store,
@@ -48,7 +49,7 @@ pub struct AskingArgs {
     /// Prompts in the place of the program's own, a table a step
     #[arg(long, value_name = "FILE", help_heading = ANSWERS)]
     prompts: Option<PathBuf>,
-    /// Most requests open at once [default: 8, or what the .toml says]
+    /// Most requests open at once [default: 8, or what the .toml says, and 4 of a model here]
     #[arg(long, value_name = "N", help_heading = ANSWERS)]
     concurrency: Option<usize>,
     /// Where every reply goes before it is used: a run that is repeated asks nothing twice [default: OUTPUT.replies.jsonl]
@@ -157,6 +158,9 @@ pub fn open(
         let (store, purse) = (Arc::new(Store::in_memory()), Purse::new(None, None)?);
         let recorder = Recorder::new(&name, Box::new(Planner(plan.clone())), store, purse)?;
         return Ok(Opened { recorder, concurrency: 1, plan: Some(plan), name, prices, begun });
+    }
+    if let SpecKind::Local(_) = &spec.kind {
+        open_at_once = concurrency.unwrap_or(MOST_AT_ONCE).max(1);
     }
     if let SpecKind::OpenAi(server) = &mut spec.kind {
         if offline && !server.is_here() {

@@ -139,7 +139,7 @@ fn written(writer: &Writer, spec: &Spec, samples: &[Sample], finished: impl Fn()
     let mut texts: Vec<Vec<Result<Sample, Failure>>> = samples.iter().map(|_| Vec::new()).collect();
     in_parallel(
         samples.len(),
-        concurrency(spec),
+        concurrency(spec, true),
         |index| writer.write(&samples[index]),
         |index, of_one| {
             texts[index] = of_one;

@@ -33,6 +33,7 @@ use veridiff_judge::{
     },
     cost::BYTES_PER_TOKEN,
     judge::{self, Judge, ScoreReading},
+    local::MOST_AT_ONCE,
     panel::Rule,
     prompts::{BUILTIN_NAME, PromptSet, Strategy},
     recorder::Recorder,
@@ -177,7 +178,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut judges = Vec::new();
     for (spec, recorder) in specs.iter().zip(recorders) {
         let judge = Arc::new(Judge::new(recorder, set.clone(), settings.clone())?);
-        let source = JudgeSource::new(judge.clone(), concurrency(spec));
+        let source = JudgeSource::new(judge.clone(), concurrency(spec, reading == ScoreReading::Text));
         if asking.is_noting() {
             samples.iter().for_each(|(_, sample)| source.ask(sample));
         }
@@ -207,15 +208,13 @@ pub(super) fn tell_hosts(specs: &[Spec], n_samples: usize) {
     }
 }
 
-/// The requests that a model here works on at once, at most.
-const MOST_LOCAL: usize = 4;
-
-/// How many samples a judge looks at at once.
-pub(super) fn concurrency(spec: &Spec) -> usize {
+/// How many requests a backend is given at once; `writes` if answers are written, and not only probabilities read.
+pub(super) fn concurrency(spec: &Spec, writes: bool) -> usize {
     match &spec.kind {
         SpecKind::OpenAi(server) => server.concurrency,
-        // one request leaves threads idle between its products; more than a few only take memory
-        SpecKind::Local(_) => rayon::current_num_threads().min(MOST_LOCAL),
+        SpecKind::Local(_) if writes => MOST_AT_ONCE,
+        // one request leaves threads idle between its products
+        SpecKind::Local(_) => rayon::current_num_threads().min(MOST_AT_ONCE),
         SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
     }
 }

@@ -64,7 +64,7 @@ impl Remotes {
         tell_hosts(&self.0, n_samples);
         let source = |spec: &Spec| {
             let recorder = Arc::new(spec.open_for_texts(&store)?);
-            Ok(RemoteScorer::new(recorder, concurrency(spec), settings)?)
+            Ok(RemoteScorer::new(recorder, concurrency(spec, false), settings)?)
         };
         self.0.iter().map(source).collect()
     }

@@ -1,7 +1,10 @@
-//! One token at a time by the numbers as a GGUF file holds them: what writing wants, where time goes by the bytes that are read.
+//! One token of each text at a time by the numbers as a GGUF file holds them: what writing wants, where time goes by the bytes that are read.
 //!
 //! Prompts are read by the [`Decoder`](crate::decoder::Decoder), whose products are exact; a [`Writing`] goes on from its keys and values.
 //! Rounding vectors to 8 bits moves log-probabilities by some hundredths of a nat, so nothing that is scored comes from here.
+//!
+//! Texts that are written at the same time take their steps together: weights are read once for all of them, and each text gets the bits
+//! that it would get alone.
 
 mod rounded;
 mod rows;
@@ -54,19 +57,19 @@ struct Linear {
 }
 
 impl Linear {
-    fn forward(&self, x: &[f32]) -> Vec<f32> {
-        let mut y = self.rows.times(&Rounded::of(x));
+    /// The products with the vector of each text.
+    fn forward(&self, texts: impl Iterator<Item = Vec<f32>>) -> Vec<Vec<f32>> {
+        let mut all = self.rows.times(&rounded(texts));
         if let Some(bias) = &self.bias {
-            add(&mut y, bias);
+            all.iter_mut().for_each(|y| add(y, bias));
         }
-        y
+        all
     }
 }
 
 /// A text in the making: keys and values of all that came before.
 #[derive(Debug)]
 pub struct Writing {
-    model: Arc<Quantised>,
     /// Of each layer and each of its heads of keys.
     memories: Vec<Vec<Memory>>,
     n: usize,
@@ -152,11 +155,11 @@ impl Quantised {
 }
 
 impl Writing {
-    /// Goes on behind a prompt that the same model's [`Decoder`](crate::decoder::Decoder) has read.
+    /// Goes on behind a prompt that the [`Decoder`](crate::decoder::Decoder) of the same model has read.
     ///
     /// # Errors
     /// A tensor operation failed.
-    pub fn behind(model: &Arc<Quantised>, past: &Past) -> Result<Writing> {
+    pub fn behind(model: &Quantised, past: &Past) -> Result<Writing> {
         let (d, n_kv) = (model.config.head_dim, model.config.num_key_value_heads);
         let of_layer = |tensor: &Tensor| {
             let tokens: Vec<f32> = tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
@@ -165,48 +168,59 @@ impl Writing {
             Ok(memories)
         };
         let memories = past.keys_values().iter().map(of_layer).collect::<Result<_>>()?;
-        Ok(Writing { model: model.clone(), memories, n: past.len() })
+        Ok(Writing { memories, n: past.len() })
     }
+}
 
-    /// Takes the token `id`; returns the logits `[V]` of what comes behind it.
-    pub fn push(&mut self, id: u32) -> Vec<f64> {
+impl Quantised {
+    /// Takes a token behind each of some texts that this model writes; returns the logits `[V]` of what comes next in each. They are those
+    /// of the text alone, to the bit, whichever others there are.
+    pub fn push(&self, texts: &mut [(&mut Writing, u32)]) -> Vec<Vec<f64>> {
         // among the threads at once, and not for each of five products a layer
-        rayon::scope(|_| self.pushed(id))
+        rayon::scope(|_| self.pushed(texts))
     }
 
-    fn pushed(&mut self, id: u32) -> Vec<f64> {
-        let model = self.model.clone();
-        let config = &model.config;
-        let angles: Vec<(f32, f32)> = model
-            .frequencies
-            .iter()
-            .map(|f| f64::from(self.n as f32 * f))
-            .map(|angle| (angle.cos() as f32, angle.sin() as f32))
-            .collect();
-        let mut x = model.embeddings.numbers(id as usize);
-        for (layer, memories) in model.layers.iter().zip(&mut self.memories) {
-            let mut qkv = layer.qkv.forward(&normed(&x, &layer.attention_norm, config.rms_norm_eps));
-            let (q, k) = (config.num_attention_heads, config.num_key_value_heads);
-            for (place, head) in qkv.chunks_exact_mut(config.head_dim).take(q + k).enumerate() {
-                if let Some([of_q, of_k]) = &layer.head_norms {
-                    let weight = if place < q { of_q } else { of_k };
-                    head.copy_from_slice(&normed(head, weight, config.rms_norm_eps));
+    fn pushed(&self, texts: &mut [(&mut Writing, u32)]) -> Vec<Vec<f64>> {
+        let Config { num_attention_heads: q, num_key_value_heads: k, head_dim: d, rms_norm_eps: eps, .. } = self.config;
+        let angles: Vec<_> = texts.iter().map(|(text, _)| self.angles(text.n)).collect();
+        let mut all: Vec<Vec<f32>> = texts.iter().map(|(_, id)| self.embeddings.numbers(*id as usize)).collect();
+        for (place, layer) in self.layers.iter().enumerate() {
+            let mut qkv = layer.qkv.forward(all.iter().map(|x| normed(x, &layer.attention_norm, eps)));
+            for ((qkv, angles), (text, _)) in qkv.iter_mut().zip(&angles).zip(&mut *texts) {
+                for (place, head) in qkv.chunks_exact_mut(d).take(q + k).enumerate() {
+                    if let Some([of_q, of_k]) = &layer.head_norms {
+                        head.copy_from_slice(&normed(head, if place < q { of_q } else { of_k }, eps));
+                    }
+                    rotate(head, angles);
                 }
-                rotate(head, &angles);
+                remember(&mut text.memories[place], &qkv[q * d..], d);
             }
-            let (queries, own) = qkv.split_at(q * config.head_dim);
-            remember(memories, own, config.head_dim);
-            let seen = attention(config, queries, memories);
-            add(&mut x, &layer.output.forward(&seen));
-            let gate_up = layer.gate_up.forward(&normed(&x, &layer.mlp_norm, config.rms_norm_eps));
-            let (gate, up) = gate_up.split_at(config.intermediate_size);
-            add(&mut x, &layer.down.forward(&gated(gate, up)));
+            let memories: Vec<&[Memory]> = texts.iter().map(|(text, _)| &*text.memories[place]).collect();
+            let seen = attention(&self.config, &qkv, &memories);
+            add_each(&mut all, &layer.output.forward(seen.into_iter()));
+            let gate_up = layer.gate_up.forward(all.iter().map(|x| normed(x, &layer.mlp_norm, eps)));
+            let hidden = gate_up.iter().map(|both| both.split_at(self.config.intermediate_size));
+            add_each(&mut all, &layer.down.forward(hidden.map(|(gate, up)| gated(gate, up))));
         }
-        self.n += 1;
-        let head = model.lm_head.as_ref().unwrap_or(&model.embeddings);
-        let logits = head.times(&Rounded::of(&normed(&x, &model.norm, config.rms_norm_eps)));
-        logits.into_iter().map(f64::from).collect()
+        texts.iter_mut().for_each(|(text, _)| text.n += 1);
+        let head = self.lm_head.as_ref().unwrap_or(&self.embeddings);
+        let logits = head.times(&rounded(all.iter().map(|x| normed(x, &self.norm, eps))));
+        logits.into_iter().map(|logits| logits.into_iter().map(f64::from).collect()).collect()
     }
+
+    /// Cosines and sines by which the heads of the token at a place are rotated.
+    fn angles(&self, place: usize) -> Vec<(f32, f32)> {
+        let angles = self.frequencies.iter().map(|f| f64::from(place as f32 * f));
+        angles.map(|angle| (angle.cos() as f32, angle.sin() as f32)).collect()
+    }
+}
+
+fn rounded(texts: impl Iterator<Item = Vec<f32>>) -> Vec<Rounded> {
+    texts.map(|x| Rounded::of(&x)).collect()
+}
+
+fn add_each(all: &mut [Vec<f32>], more: &[Vec<f32>]) {
+    all.iter_mut().zip(more).for_each(|(x, y)| add(x, y));
 }
 
 fn add(x: &mut [f32], y: &[f32]) {
@@ -242,13 +256,15 @@ fn rotate(head: &mut [f32], angles: &[(f32, f32)]) {
     }
 }
 
-/// What the heads of one token, the last, see: `[n_heads head_dim]`.
-fn attention(config: &Config, queries: &[f32], memories: &[Memory]) -> Vec<f32> {
-    let d = config.head_dim;
-    let mut seen = vec![0.0; queries.len()];
-    let width = queries.len() / memories.len();
-    let groups = seen.par_chunks_mut(width).zip(queries.par_chunks(width)).zip(memories);
-    groups.for_each(|((seen, queries), memory)| {
+/// What the heads of the last token of each text see: `[n_heads head_dim]` each.
+fn attention(config: &Config, queries: &[Vec<f32>], memories: &[&[Memory]]) -> Vec<Vec<f32>> {
+    let (d, width) = (config.head_dim, config.num_attention_heads / config.num_key_value_heads * config.head_dim);
+    let mut all = vec![vec![0.0; config.num_attention_heads * d]; queries.len()];
+    let texts = all.iter_mut().zip(queries).zip(memories);
+    let groups: Vec<_> = texts
+        .flat_map(|((seen, queries), memories)| seen.chunks_mut(width).zip(queries.chunks(width)).zip(memories.iter()))
+        .collect();
+    groups.into_par_iter().for_each(|((seen, queries), memory)| {
         let n = memory.keys.len() / d;
         let first = d * config.sliding_window.map_or(0, |window| n.saturating_sub(window));
         vectorised(
@@ -256,7 +272,7 @@ fn attention(config: &Config, queries: &[f32], memories: &[Memory]) -> Vec<f32> 
             || look(queries, &memory.keys[first..], &memory.values[first..], d, seen),
         );
     });
-    seen
+    all
 }
 
 /// What the heads see that share keys and values: values by the softmax of keys.

@@ -6,6 +6,7 @@
 //! | `vocabulary.rs` | tokens as bytes, and which of them are a string |
 //! | `grammar.rs` | which tokens may come next, so that the answer is one of a schema |
 //! | `draw.rs` | which of them comes |
+//! | `desk.rs` | steps of the model that answers take together |
 //!
 //! Probabilities that are read are those of the decoder. Where only the words count, an answer of a GGUF file's model is written by the
 //! numbers as the file holds them, which takes a fraction of the time.
@@ -13,11 +14,14 @@
 //! What many requests begin with is read once: the system's message, and the part of the user's that [`Message::n_shared`] tells.
 //! Conversations are always read in these parts, whether a part is new or not, so that no answer depends on earlier ones.
 //!
-//! Requests that come at once share the processor: each has its own threads, since parallel steps of several would wait for each other.
+//! Requests that come at once share the processor. Where probabilities are read each has its own threads, since parallel steps of several
+//! would wait for each other. Answers that are written by the numbers of the file meet at a [`Desk`]: prompts are read one after the other,
+//! and each step of the model is one for all of them.
 //!
 //! [`Message::n_shared`]: crate::backend::Message::n_shared
 
 mod chat;
+mod desk;
 mod draw;
 mod grammar;
 mod template;
@@ -46,19 +50,23 @@ use crate::{
     failure::{Failure, JudgeError, Kind},
 };
 use chat::Chat;
+use desk::{Desk, Seat};
 use draw::{Draw, LogProbs};
 use grammar::{Grammar, Guide};
 use vocabulary::Vocabulary;
 
-/// Beginnings of conversations that are kept: two of each strategy.
-const MOST_KEPT: usize = 8;
+/// The requests that a model here should be given at once, at most: more of them hardly write faster together, and each takes memory.
+pub const MOST_AT_ONCE: usize = 4;
+
+/// Beginnings of conversations that are kept: of each of four strategies its own, and that of each change that is asked about at once.
+const MOST_KEPT: usize = 4 * (1 + MOST_AT_ONCE);
 
 /// A model on this machine.
 pub struct Local {
     scorer: Scorer,
     decoder: Arc<Decoder>,
-    /// The same model as its file holds it, if that is a GGUF file and it runs on the CPU.
-    quantised: Option<Arc<Quantised>>,
+    /// Where the same model writes by what its file holds, if that is a GGUF file and it runs on the CPU.
+    desk: Option<Desk>,
     chat: Chat,
     vocabulary: Vocabulary,
     grammar: Grammar,
@@ -123,7 +131,7 @@ impl Local {
         Ok(Local {
             scorer,
             decoder,
-            quantised: quantised.map(Arc::new),
+            desk: quantised.map(Desk::new),
             chat,
             vocabulary,
             grammar,
@@ -208,18 +216,29 @@ impl Local {
         LogProbs::of(past.next_logits(&self.decoder).map_err(|error| broken(&error))?)
     }
 
-    /// What goes on behind a conversation; `exact` if probabilities are read.
-    fn pen(&self, past: Arc<Past>, exact: bool) -> Result<Pen, Failure> {
-        match &self.quantised {
-            Some(model) if !exact => Ok(Pen::Quantised(Writing::behind(model, &past).map_err(|error| broken(&error))?)),
-            _ => Ok(Pen::Exact(past)),
-        }
+    /// The desk at which a request is answered; none where probabilities are read, which are the decoder's.
+    fn desk_for(&self, request: &Request) -> Option<&Desk> {
+        self.desk.as_ref().filter(|_| request.wanted.is_empty())
+    }
+
+    /// The log-probabilities of what comes behind a conversation, and what goes on there.
+    fn begin<'a>(&'a self, parts: &[Vec<u32>], desk: Option<&'a Desk>) -> Result<(LogProbs, Pen<'a>), Failure> {
+        let Some(desk) = desk else {
+            let past = self.read(parts)?;
+            return Ok((self.log_probs_behind(&past)?, Pen::Exact(past)));
+        };
+        let (log_probs, writing) = desk.alone(|| {
+            let past = self.read(parts)?;
+            let writing = Writing::behind(desk.model(), &past).map_err(|error| broken(&error))?;
+            Ok((self.log_probs_behind(&past)?, writing))
+        })?;
+        Ok((log_probs, Pen::Quantised(desk.seat(writing))))
     }
 
     /// The log-probabilities of what comes behind one token more.
-    fn push(&self, pen: &mut Pen, id: u32) -> Result<LogProbs, Failure> {
+    fn push(&self, pen: &mut Pen<'_>, id: u32) -> Result<LogProbs, Failure> {
         match pen {
-            Pen::Quantised(writing) => LogProbs::of(writing.push(id)),
+            Pen::Quantised(seat) => LogProbs::of(seat.push(id).ok_or_else(|| broken(&"a step of the model failed"))?),
             Pen::Exact(past) => {
                 *past = Arc::new(past.extended(&self.decoder, &[id]).map_err(|error| broken(&error))?);
                 self.log_probs_behind(past)
@@ -229,9 +248,9 @@ impl Local {
 }
 
 /// By which an answer is written.
-enum Pen {
+enum Pen<'a> {
     Exact(Arc<Past>),
-    Quantised(Writing),
+    Quantised(Seat<'a>),
 }
 
 /// What a model here could not compute.
@@ -277,7 +296,7 @@ impl Backend for Local {
         // under which name a model was found changes no answer
         let of = |key: &str| self.scorer.provenance().get(&format!("{key}@{}", self.scorer.name)).cloned();
         let known = ["weights", "dtype", "device"].map(|key| (key.to_owned(), of(key).unwrap_or_default()));
-        let written = if self.quantised.is_some() { "quantised" } else { "exact" };
+        let written = if self.desk.is_some() { "quantised" } else { "exact" };
         let own = [("backend", "local".to_owned()), ("chat", self.chat.name()), ("written", written.to_owned())];
         known.into_iter().chain(own.map(|(key, value)| (key.to_owned(), value))).collect()
     }
@@ -292,7 +311,11 @@ impl Backend for Local {
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {
-        self.computing(|| self.completed(request))
+        match self.desk_for(request) {
+            // no thread of the pool is kept while an answer waits for others
+            Some(_) => self.completed(request),
+            None => self.computing(|| self.completed(request)),
+        }
     }
 
     fn choose(&self, request: &Request, prefix: &str, choices: &[String]) -> Result<Probabilities, Failure> {
@@ -311,9 +334,8 @@ impl Local {
         let most = self.room_behind(n_input)?.min(request.max_output as usize);
         let mut guide = request.schema.as_ref().map(|schema| self.grammar.guide(schema)).transpose()?;
         let wanted = self.vocabulary.tokens_that_are(&request.wanted);
-        let past = self.read(&parts)?;
-        let mut log_probs = self.log_probs_behind(&past)?;
-        let (mut pen, mut draw) = (self.pen(past, !request.wanted.is_empty())?, Draw::new(request));
+        let (mut log_probs, mut pen) = self.begin(&parts, self.desk_for(request))?;
+        let mut draw = Draw::new(request);
         let (mut written, mut n_output) = (Written::default(), 0);
         let finish = loop {
             if n_output == most {

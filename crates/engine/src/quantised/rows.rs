@@ -1,9 +1,10 @@
-//! Matrices of a GGUF file, and their products with one vector.
+//! Matrices of a GGUF file, and their products with a vector of each text.
 //!
 //! A file's row is blocks of 32 numbers. Eight rows are laid beside each other here, so that each has a lane of a vector and no lanes are ever
 //! summed; the numbers and their size stay those of the file. The vector is rounded to 8 bits a number, block by block, as llama.cpp does, so
-//! that a block's product is one of whole numbers. Each format has a portable product, which says what is meant, and one for AVX2 with the
-//! same bits.
+//! that a block's product is one of whole numbers. Each format has a portable product, which says what is meant, and one for AVX2 and one for
+//! AVX-512's products of bytes (VNNI) with the same bits. Of several vectors each is multiplied while a panel is in the processor's nearest
+//! memory: that it comes there is what takes the time.
 //!
 //! Of a block, one after the other, each for all eight rows:
 //!
@@ -19,6 +20,8 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::rounded::{BLOCK, Rounded};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::{Instructions, instructions};
 
 /// Rows of a panel, which lie beside each other.
 const LANES: usize = 8;
@@ -198,24 +201,29 @@ impl Rows {
         numbers
     }
 
-    /// The product with a vector, `[N]`.
-    pub(super) fn times(&self, x: &Rounded) -> Vec<f32> {
-        let mut y = vec![0.0; self.n_rows()];
+    /// The product with each vector, `[N]`.
+    pub(super) fn times(&self, all: &[Rounded]) -> Vec<Vec<f32>> {
+        let n = all.len();
+        // of each row the products with all vectors, one behind the other
+        let mut products = vec![0.0; self.n_rows() * n];
         let product = product_for_this_processor();
-        let (mut rest, mut pieces) = (&mut y[..], Vec::new());
+        let (mut rest, mut pieces) = (&mut products[..], Vec::new());
         for part in &self.parts {
-            let (own, below) = rest.split_at_mut(part.n_rows);
+            let (own, below) = rest.split_at_mut(part.n_rows * n);
             rest = below;
             let width = self.panel(part.format);
-            let of_part = own.chunks_mut(PANELS * LANES).zip(part.bytes.chunks(PANELS * width));
-            pieces.extend(of_part.map(|(y, bytes)| (part.format, width, y, bytes)));
+            let of_part = own.chunks_mut((PANELS * LANES * n).max(1)).zip(part.bytes.chunks(PANELS * width));
+            pieces.extend(of_part.map(|(products, bytes)| (part.format, width, products, bytes)));
         }
-        pieces.into_par_iter().for_each(|(format, width, y, bytes)| {
-            for (y, panel) in y.chunks_mut(LANES).zip(bytes.chunks_exact(width)) {
-                y.copy_from_slice(&product(format, panel, x)[..y.len()]);
+        pieces.into_par_iter().for_each(|(format, width, products, bytes)| {
+            for (products, panel) in products.chunks_mut(LANES * n).zip(bytes.chunks_exact(width)) {
+                for (place, x) in all.iter().enumerate() {
+                    let of_x = products[place..].iter_mut().step_by(n);
+                    of_x.zip(product(format, panel, x)).for_each(|(to, from)| *to = from);
+                }
             }
         });
-        y
+        (0..n).map(|place| products.iter().skip(place).step_by(n).copied().collect()).collect()
     }
 }
 
@@ -224,8 +232,13 @@ type Product = fn(Format, &[u8], &Rounded) -> [f32; LANES];
 
 fn product_for_this_processor() -> Product {
     #[cfg(target_arch = "x86_64")]
-    if avx2::is_there() {
-        return avx2::product;
+    {
+        if instructions() >= Instructions::Avx512 && vnni::is_there() {
+            return vnni::product;
+        }
+        if instructions() >= Instructions::Avx2 && avx2::is_there() {
+            return avx2::product;
+        }
     }
     product_portable
 }
@@ -255,20 +268,28 @@ mod avx2 {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
     }
 
+    /// The products of a panel of one format.
+    pub(super) type Kernel = unsafe fn(&[u8], &Rounded) -> __m256;
+
     /// The products, on a processor that [has](is_there) the instructions.
     pub(super) fn product(format: Format, panel: &[u8], x: &Rounded) -> [f32; LANES] {
+        product_by([of_q4_1, of_q5_0, of_q8_0], format, panel, x)
+    }
+
+    /// The products by the kernel that is the format's, of those for Q4_1, Q5_0 and Q8_0.
+    pub(super) fn product_by(kernels: [Kernel; 3], format: Format, panel: &[u8], x: &Rounded) -> [f32; LANES] {
         let n_blocks = panel.len() / (LANES * format.bytes());
-        assert!(n_blocks == x.scales.len() && n_blocks == x.sums.len() && n_blocks * BLOCK == x.steps.len());
+        let has_all = [x.scales.len(), x.sums.len(), x.wholes.len()].iter().all(|n| *n == n_blocks);
+        assert!(has_all && n_blocks * BLOCK == x.steps.len(), "panel and vector are of one length");
+        let [q4_1, q5_0, q8_0] = kernels;
+        let kernel = match format {
+            Format::Q4_1 => q4_1,
+            Format::Q5_0 => q5_0,
+            Format::Q8_0 => q8_0,
+        };
         let mut totals = [0.0; LANES];
-        // SAFETY: whoever chose this function has looked for the instructions, and panel and vector have the same number of blocks
-        unsafe {
-            let sums = match format {
-                Format::Q4_1 => of_q4_1(panel, x),
-                Format::Q5_0 => of_q5_0(panel, x),
-                Format::Q8_0 => of_q8_0(panel, x),
-            };
-            _mm256_storeu_ps(totals.as_mut_ptr(), sums);
-        }
+        // SAFETY: whoever chose these kernels has looked for their instructions, and panel and vector have the same number of blocks
+        unsafe { _mm256_storeu_ps(totals.as_mut_ptr(), kernel(panel, x)) };
         totals
     }
 
@@ -309,9 +330,7 @@ mod avx2 {
                 let (mut first, mut last) = (_mm256_setzero_si256(), _mm256_setzero_si256());
                 for group in 0..4 {
                     let (low, high) = nibbles(block.add(48 + 32 * group));
-                    let count = |n: usize| _mm_cvtsi32_si128(n as i32);
-                    let of_low = _mm256_and_si256(_mm256_sll_epi16(fifth, count(4 - group)), _mm256_set1_epi8(16));
-                    let of_high = _mm256_and_si256(_mm256_srl_epi16(fifth, count(group)), _mm256_set1_epi8(16));
+                    let (of_low, of_high) = fifth_bits(fifth, group);
                     let (low, high) = (_mm256_or_si256(low, of_low), _mm256_or_si256(high, of_high));
                     first = _mm256_add_epi16(first, _mm256_maddubs_epi16(low, four(x, i, group)));
                     last = _mm256_add_epi16(last, _mm256_maddubs_epi16(high, four(x, i, group + 4)));
@@ -353,7 +372,7 @@ mod avx2 {
     /// There is such a block, and the group is below eight.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn four(x: &Rounded, i: usize, group: usize) -> __m256i {
+    pub(super) unsafe fn four(x: &Rounded, i: usize, group: usize) -> __m256i {
         // SAFETY: by the caller
         _mm256_set1_epi32(unsafe { x.steps.as_ptr().add(i * BLOCK + 4 * group).cast::<i32>().read_unaligned() })
     }
@@ -364,11 +383,21 @@ mod avx2 {
     /// 32 bytes stand there.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn nibbles(at: *const u8) -> (__m256i, __m256i) {
+    pub(super) unsafe fn nibbles(at: *const u8) -> (__m256i, __m256i) {
         // SAFETY: by the caller
         let bytes = unsafe { _mm256_loadu_si256(at.cast()) };
         let low = _mm256_set1_epi8(15);
         (_mm256_and_si256(bytes, low), _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low))
+    }
+
+    /// What the fifth bits of a group's low and high numbers are worth.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn fifth_bits(fifth: __m256i, group: usize) -> (__m256i, __m256i) {
+        let count = |n: usize| _mm_cvtsi32_si128(n as i32);
+        let of_low = _mm256_and_si256(_mm256_sll_epi16(fifth, count(4 - group)), _mm256_set1_epi8(16));
+        let of_high = _mm256_and_si256(_mm256_srl_epi16(fifth, count(group)), _mm256_set1_epi8(16));
+        (of_low, of_high)
     }
 
     /// The eight halves that stand there.
@@ -377,7 +406,7 @@ mod avx2 {
     /// 16 bytes stand there.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn halves(at: *const u8) -> __m256 {
+    pub(super) unsafe fn halves(at: *const u8) -> __m256 {
         // SAFETY: by the caller
         _mm256_cvtph_ps(unsafe { _mm_loadu_si128(at.cast()) })
     }
@@ -392,8 +421,102 @@ mod avx2 {
     /// `totals` and a block's products, by what a step of the rows and one of the vector are worth.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn scaled(d: __m256, scale: f32, products: __m256i, totals: __m256) -> __m256 {
+    pub(super) fn scaled(d: __m256, scale: f32, products: __m256i, totals: __m256) -> __m256 {
         _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(scale)), _mm256_cvtepi32_ps(products), totals)
+    }
+}
+
+/// The same with products of bytes that are summed to 32 bits in one instruction. It multiplies bytes without a sign by such with one.
+#[cfg(target_arch = "x86_64")]
+mod vnni {
+    use std::arch::x86_64::*;
+
+    use super::{
+        Format, LANES, Rounded,
+        avx2::{self, fifth_bits, four, halves, nibbles, product_by, scaled},
+    };
+
+    /// Whether the processor has what [`product`] uses.
+    pub(super) fn is_there() -> bool {
+        avx2::is_there() && is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512vl")
+    }
+
+    /// The products, on a processor that [has](is_there) the instructions.
+    pub(super) fn product(format: Format, panel: &[u8], x: &Rounded) -> [f32; LANES] {
+        product_by([of_q4_1, of_q5_0, of_q8_0], format, panel, x)
+    }
+
+    /// # Safety
+    /// The panel has as many blocks as the vector.
+    #[target_feature(enable = "avx2,fma,f16c,avx512vnni,avx512vl")]
+    unsafe fn of_q4_1(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
+        for (i, (scale, sum)) in x.scales.iter().zip(&x.sums).enumerate() {
+            // SAFETY: the block is within the panel, by the caller
+            unsafe {
+                let block = panel.as_ptr().add(i * LANES * 20);
+                let (mut first, mut last) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                for group in 0..4 {
+                    let (low, high) = nibbles(block.add(32 + 32 * group));
+                    first = _mm256_dpbusd_epi32(first, low, four(x, i, group));
+                    last = _mm256_dpbusd_epi32(last, high, four(x, i, group + 4));
+                }
+                totals = scaled(halves(block), *scale, _mm256_add_epi32(first, last), totals);
+                totals = _mm256_fmadd_ps(halves(block.add(16)), _mm256_set1_ps(*sum), totals);
+            }
+        }
+        totals
+    }
+
+    /// # Safety
+    /// The panel has as many blocks as the vector.
+    #[target_feature(enable = "avx2,fma,f16c,avx512vnni,avx512vl")]
+    unsafe fn of_q5_0(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
+        for (i, (scale, sum)) in x.scales.iter().zip(&x.sums).enumerate() {
+            // SAFETY: the block is within the panel, by the caller
+            unsafe {
+                let block = panel.as_ptr().add(i * LANES * 22);
+                let fifth = _mm256_loadu_si256(block.add(16).cast());
+                let (mut first, mut last) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                for group in 0..4 {
+                    let (low, high) = nibbles(block.add(48 + 32 * group));
+                    let (of_low, of_high) = fifth_bits(fifth, group);
+                    first = _mm256_dpbusd_epi32(first, _mm256_or_si256(low, of_low), four(x, i, group));
+                    last = _mm256_dpbusd_epi32(last, _mm256_or_si256(high, of_high), four(x, i, group + 4));
+                }
+                let d = halves(block);
+                totals = scaled(d, *scale, _mm256_add_epi32(first, last), totals);
+                totals = _mm256_fmadd_ps(d, _mm256_set1_ps(-16.0 * sum), totals);
+            }
+        }
+        totals
+    }
+
+    /// Signed bytes lose their sign by 128 more, which is 128 times the sum of the vector's steps too much.
+    ///
+    /// # Safety
+    /// The panel has as many blocks as the vector.
+    #[target_feature(enable = "avx2,fma,f16c,avx512vnni,avx512vl")]
+    unsafe fn of_q8_0(panel: &[u8], x: &Rounded) -> __m256 {
+        let mut totals = _mm256_setzero_ps();
+        for (i, (scale, whole)) in x.scales.iter().zip(&x.wholes).enumerate() {
+            // SAFETY: the block is within the panel, by the caller
+            unsafe {
+                let block = panel.as_ptr().add(i * LANES * 34);
+                let (mut first, mut last) = (_mm256_set1_epi32(-128 * whole), _mm256_setzero_si256());
+                let unsigned = |group: usize| {
+                    let steps = _mm256_loadu_si256(block.add(16 + 32 * group).cast());
+                    _mm256_xor_si256(steps, _mm256_set1_epi8(-128))
+                };
+                for group in 0..4 {
+                    first = _mm256_dpbusd_epi32(first, unsigned(group), four(x, i, group));
+                    last = _mm256_dpbusd_epi32(last, unsigned(group + 4), four(x, i, group + 4));
+                }
+                totals = scaled(halves(block), *scale, _mm256_add_epi32(first, last), totals);
+            }
+        }
+        totals
     }
 }
 
@@ -427,8 +550,9 @@ mod tests {
             rows.push(&stored, |row| N - 1 - row).unwrap();
             rows.push(&stored, |row| row).unwrap();
             let x = random(k, 2);
-            let product = rows.times(&Rounded::of(&x));
+            let [others, product] = rows.times(&[Rounded::of(&random(k, 4)), Rounded::of(&x)]).try_into().unwrap();
             assert_eq!((rows.n_rows(), product.len()), (2 * N, 2 * N));
+            assert_eq!(vec![others], rows.times(&[Rounded::of(&random(k, 4))]), "each is as if it were alone");
             for (row, got) in product.iter().enumerate() {
                 let want = &whole[if row < N { N - 1 - row } else { row - N }];
                 let is_rounded = dtype == GgmlDType::Q6K;
@@ -449,9 +573,8 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn kernels_compute_what_the_portable_code_does() {
-        if !avx2::is_there() {
-            return;
-        }
+        let kernels: [(&str, bool, Product); 2] =
+            [("AVX2", avx2::is_there(), avx2::product), ("VNNI", vnni::is_there(), vnni::product)];
         let mut random_bytes = StdRng::seed_from_u64(3);
         for format in [Format::Q4_1, Format::Q5_0, Format::Q8_0] {
             for round in 0..500 {
@@ -463,8 +586,11 @@ mod tests {
                 for half in panel.chunks_exact_mut(width).flat_map(|block| block[..2 * n_halves].chunks_exact_mut(2)) {
                     half.copy_from_slice(&f16::from_f32(random_bytes.random_range(-2.0..2.0)).to_le_bytes());
                 }
-                let (got, want) = (avx2::product(format, &panel, &x), product_portable(format, &panel, &x));
-                assert_eq!(got.map(f32::to_bits), want.map(f32::to_bits), "{format:?}: {got:?} {want:?}");
+                let want = product_portable(format, &panel, &x);
+                for (name, _, product) in kernels.iter().filter(|(_, is_there, _)| *is_there) {
+                    let got = product(format, &panel, &x);
+                    assert_eq!(got.map(f32::to_bits), want.map(f32::to_bits), "{name}, {format:?}: {got:?} {want:?}");
+                }
             }
         }
     }
@@ -473,6 +599,7 @@ mod tests {
     fn a_vector_of_nothing_is_nothing() {
         let mut rows = Rows::default();
         rows.push(&stored(GgmlDType::Q4_1, K), |row| row).unwrap();
-        assert!(rows.times(&Rounded::of(&[0.0; K])).iter().all(|y| *y == 0.0));
+        assert!(rows.times(&[Rounded::of(&[0.0; K])])[0].iter().all(|y| *y == 0.0));
+        assert!(rows.times(&[]).is_empty());
     }
 }

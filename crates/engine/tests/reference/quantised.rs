@@ -1,6 +1,6 @@
 //! Writing by the numbers of a GGUF file, against the decoder that reads the same numbers dequantised.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use candle_core::{
     DType, Device, Tensor,
@@ -100,12 +100,19 @@ fn writing_goes_on_where_the_decoder_has_read() {
             panic!("{architecture} is a decoder")
         };
         let gguf = files.gguf().unwrap().unwrap();
-        let quantised = Arc::new(Quantised::open(&gguf, decoder.config()).unwrap().unwrap());
+        let quantised = Quantised::open(&gguf, decoder.config()).unwrap().unwrap();
         let mut past = Past::new(&decoder, &[3, 1, 4, 1, 5], Keep::KeysValues).unwrap();
-        let mut writing = Writing::behind(&quantised, &past).unwrap();
+        let writing = || Writing::behind(&quantised, &past).unwrap();
+        let (mut writing, mut alone, mut other) = (writing(), writing(), writing());
         for (place, id) in [9, 2, 6, 5, 3, 5, 8, 39].into_iter().enumerate() {
             past = past.extended(&decoder, &[id]).unwrap();
-            let (got, want) = (writing.push(id), past.next_logits(&decoder).unwrap());
+            let want = past.next_logits(&decoder).unwrap();
+            // beside another text every second time: to the bit what it is alone
+            let got = match place % 2 {
+                0 => quantised.push(&mut [(&mut other, 7), (&mut writing, id)]).remove(1),
+                _ => quantised.push(&mut [(&mut writing, id)]).remove(0),
+            };
+            assert_eq!(got, quantised.push(&mut [(&mut alone, id)]).remove(0), "{architecture}, token {place}");
             assert_eq!(got.len(), WORDS);
             let scale = want.iter().fold(0.0_f64, |most, z| most.max(z.abs()));
             let away = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
