@@ -13,7 +13,7 @@ use crate::{
 
 /// What makes a name behind it an example, or something to come.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(?:if|such as|like|similar to|unlike|e\.g\.|lacks?|missing|should|could|would|may|might|outside|elsewhere|callers?|todo)\b")
+    Regex::new(r"\b(?:if|such as|like|similar to|unlike|e\.g\.|lacks?|missing|should|could|would|may|might|outside|elsewhere|callers?|todo|so far|until now|till now|up to now)\b")
         .expect("a valid pattern")
 });
 
@@ -210,6 +210,7 @@ mod tests {
             "Something like `asyncio.Lock` would do.",
             "BigQuery and Node.js are not code, nor is camelCase.",
             "Callers get a TimeoutError.",
+            "So far this was done by `guard_all`.",
             "Thanks @some_body for --help output.",
             "The word 'slow' is not code.",
             "A `cache.Lock` is the same.",

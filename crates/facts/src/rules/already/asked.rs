@@ -9,7 +9,7 @@ use veridiff_text::{
 };
 
 use crate::{
-    mention::MentionKind,
+    mention::{Mention, MentionKind},
     occurrences::stems,
     rules::{
         Claimed, Ruling, Scene,
@@ -164,7 +164,8 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
                 _ => group(1).to_owned(),
             };
             if *case == If::Added
-                && captures.get(1).is_some_and(|thing| !is_of_code(scene, thing.range(), whole.as_str()))
+                && (captures.get(1).is_some_and(|thing| !is_of_code(scene, thing.range(), whole.as_str()))
+                    || is_of_another(scene, whole.start()))
             {
                 continue;
             }
@@ -175,6 +176,22 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     }
     found.truncate(1);
     found
+}
+
+/// Whether what comes before is a name that the change uses and does not define: what `BrowserWindow` does not have is not told by a call
+/// of it.
+fn is_of_another(scene: &Scene<'_, '_>, at: usize) -> bool {
+    // "`Window`", or "the `Window` class"
+    let mut last = scene.clause.skeleton[..at].split_whitespace().rev().take(2);
+    let subject = last.find(|word| word.starts_with('@')).and_then(|word| scene.clause.mention(word));
+    subject.filter(|mention| mention.kind == MentionKind::Name).is_some_and(|mention| !is_defined(scene, mention))
+}
+
+/// Whether a line of the new side defines a name.
+fn is_defined(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
+    let found = scene.change.find(mention);
+    let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
+    lines.iter().any(|&line| super::defines(scene.change.code(line), mention.last()))
 }
 
 /// Whether what should be added is code of the change: not a comment on it or a test of it, nothing that another thing is said to lack, and
@@ -201,11 +218,7 @@ fn is_of_code(scene: &Scene<'_, '_>, thing: Range<usize>, whole: &str) -> bool {
         .split(' ')
         .filter(|word| word.starts_with('@'))
         .filter_map(|word| scene.clause.mention(word.trim_matches(',')));
-    names.filter(|mention| mention.kind == MentionKind::Name).all(|mention| {
-        let found = scene.change.find(mention);
-        let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
-        lines.iter().any(|&line| super::defines(scene.change.code(line), mention.last()))
-    })
+    names.filter(|mention| mention.kind == MentionKind::Name).all(|mention| is_defined(scene, mention))
 }
 
 fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {

@@ -4,7 +4,7 @@ use veridiff_text::{
 };
 
 use super::RULE;
-use crate::rules::{Ruling, phrase::said};
+use crate::rules::{Ruling, phrase::said, twins::worst_of_text};
 
 const DIFF: &str = "--- a/main.go\n+++ b/main.go\n@@ ... @@\n import (\n \t\"fmt\"\n+\t\"path/filepath\"\n )\n--- a/job.py\n+++ b/job.py\n@@ ... @@\n+import threading\n-import pickle\n \n-def run(job):\n+def start(job, ttl, label):\n+    size = 3\n+    # label\n+    deadline = clock() + ttl\n+    limit = compute(job)\n+    notify(deadline)\n+    keep(fallback=1)\n     return job\n";
 
@@ -44,6 +44,19 @@ fn a_false_statement_has_a_true_twin() {
         }
     }
     assert!(wrongs.is_empty(), "{wrongs:#?}");
+}
+
+/// What a change calls on a thing of somewhere else does not show what that thing has.
+#[test]
+fn a_thing_lacks_something_only_where_it_is_defined() {
+    let used =
+        "--- a/tray.js\n+++ b/tray.js\n@@ ... @@\n+const tray = new Window(options)\n+if (tray.isDestroyed()) return\n";
+    let defined =
+        "--- a/tray.js\n+++ b/tray.js\n@@ ... @@\n+class Window {\n+  isDestroyed() { return this.gone }\n+}\n";
+    for text in ["The `Window` class does not have `isDestroyed`.", "`Window` doesn't offer `isDestroyed`."] {
+        let ruling = |diff| worst_of_text(&RULE, diff, text, Task::Review);
+        assert_eq!((ruling(used), ruling(defined)), (None, Some(Ruling::Contradicted)), "{text}");
+    }
 }
 
 #[test]

@@ -51,7 +51,8 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
         let at = clause.skeleton.find(&format!("@{index}")).unwrap_or(0);
         let part = at..at + 1 + index.to_string().len();
         let near = with_words(&all, &words_around(&clause.skeleton, &part)).filter(|_| is_absent(scene, mention));
-        if let Some(other) = near.or_else(|| of_shape(&all, &mention.code)) {
+        let alike = || of_shape(&all, &mention.code).filter(|_| !is_date(scene, mention));
+        if let Some(other) = near.or_else(alike).filter(|_| !is_named(scene, mention)) {
             let message = format!("the change has {} there, and no {}", other.written, mention.code);
             found.push(Claimed { ruling: Ruling::Contradicted, part, lines: vec![other.line], message });
         }
@@ -83,6 +84,58 @@ fn is_reference(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
     let before = scene.clause.text[scene.clause.span.start..mention.outer.start].trim_end().to_lowercase();
     before.ends_with(['#', '-', '/', 'v', '~', '$'])
         || before.rsplit(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| BEFORE.contains(&word))
+}
+
+/// Whether a number is the year of an event: one like it in the code is of something else.
+fn is_date(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
+    const BEFORE: [&str; 11] =
+        ["in", "since", "until", "till", "by", "from", "during", "before", "after", "early", "late"];
+    let is_year = mention.code.len() == 4 && mention.value().is_some_and(|value| (1970.0..2100.0).contains(&value));
+    let before = scene.clause.text[scene.clause.span.start..mention.outer.start].trim_end().to_lowercase();
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    is_year && (BEFORE.contains(&word) || MONTHS.iter().any(|month| word.starts_with(month)))
+}
+
+/// The beginnings of the months' names.
+const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// HTTP statuses that code calls by name, and the names without anything between their words (RFC 9110, section 15).
+const STATUSES: [(f64, &str); 24] = [
+    (200.0, "ok"),
+    (201.0, "created"),
+    (202.0, "accepted"),
+    (204.0, "nocontent"),
+    (301.0, "movedpermanently"),
+    (302.0, "found"),
+    (303.0, "seeother"),
+    (304.0, "notmodified"),
+    (307.0, "temporaryredirect"),
+    (308.0, "permanentredirect"),
+    (400.0, "badrequest"),
+    (401.0, "unauthorized"),
+    (403.0, "forbidden"),
+    (404.0, "notfound"),
+    (405.0, "methodnotallowed"),
+    (406.0, "notacceptable"),
+    (409.0, "conflict"),
+    (410.0, "gone"),
+    (422.0, "unprocessable"),
+    (429.0, "toomanyrequests"),
+    (500.0, "internalserver"),
+    (502.0, "badgateway"),
+    (503.0, "serviceunavailable"),
+    (504.0, "gatewaytimeout"),
+];
+
+/// Whether a line of the new side has the name of the HTTP status that a number is.
+fn is_named(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
+    let Some((_, name)) = STATUSES.iter().find(|(status, _)| mention.value() == Some(*status)) else { return false };
+    let lines = scene.change.diff.lines().iter().enumerate();
+    let mut new = lines.filter(|(_, line)| matches!(line.kind, LineKind::Added | LineKind::Context));
+    new.any(|(line, _)| {
+        let letters = scene.change.code(line).chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);
+        letters.collect::<String>().contains(name)
+    })
 }
 
 fn numbers(scene: &Scene<'_, '_>) -> Vec<Stands> {
@@ -145,8 +198,11 @@ fn one<'s>(mut numbers: impl Iterator<Item = &'s Stands>) -> Option<&'s Stands> 
 mod tests {
     use veridiff_text::sample::Task;
 
-    use crate::rules::twins::texts_apart;
-    use crate::rules::value::RULE;
+    use crate::rules::{
+        Ruling,
+        twins::{texts_apart, worst_of_text},
+        value::RULE,
+    };
 
     const JAVA: &str = "--- a/Port.java\n+++ b/Port.java\n@@ @@\n class Port {\n+  // Copyright 2021 Example\n+  int gateway = 8443;\n+  void retry(int slot) { if (slot > 17) stop(); }\n }\n";
 
@@ -161,7 +217,23 @@ mod tests {
                 ("Listen on 8443 for the gateway", "Listen on 8080 for the gateway"),
                 ("Stop at slot 17", "Stop at slot 27"),
                 ("Fix bug #2099", "Let the gateway listen on 8081"),
+                ("Drop what was announced in 2023", "Add a copyright note of the year 2023"),
             ],
         );
+    }
+
+    #[test]
+    fn a_status_that_code_calls_by_name_is_no_other_number() {
+        let answer = |line: &str| {
+            format!("--- a/users.py\n+++ b/users.py\n@@ ... @@\n def get(id):\n+    if id > 480:\n+        {line}\n")
+        };
+        for (line, ruling) in [
+            ("return NotFound()", None),
+            ("return HTTP_404_NOT_FOUND", None),
+            ("return None", Some(Ruling::Contradicted)),
+        ] {
+            let said = worst_of_text(&RULE, &answer(line), "Answer with 404 for unknown users", Task::Commit);
+            assert_eq!(said, ruling, "{line}");
+        }
     }
 }
