@@ -40,7 +40,7 @@ static OF_A_CHANGE: LazyLock<Regex> = LazyLock::new(|| {
 /// A verb of what code does, with the words for what it does it to: "skip only whitespace".
 static DONE_BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b(?:(?:accept|allow|collect|consider|contain|count|drop|emit|find|get|handl|hold|ignor|includ|keep|list|load|match|pars|print|process|read|reject|render|return|show|skip|strip|support|trim|warn)(?:e|s|es|ed|ing|ped|ping|med|ming|ted|ting)?(?: about)?|with|of) (?:[a-z]+ )?$",
+        r"\b(?:(?:accept|allow|collect|consider|contain|count|drop|emit|find|get|handl|hold|ignor|includ|keep|list|load|match|pars|print|process|read|reject|render|return|show|skip|strip|support|trim|warn)(?:e|s|es|ed|ing|ping|ming|ting)?(?: about)?|with|of) (?:[a-z]+ )?$",
     )
 });
 
@@ -105,7 +105,8 @@ mod tests {
             "Skip only whitespace.",
             "Skipping only whitespace.",
             "It includes only comments.",
-            "Ignored are whitespace-only names, parsing only layout.",
+            "Ignoring only whitespace.",
+            "Parses only layout.",
             "Accept names that are not whitespace-only.",
             "Shows only comments by the author.",
             "Returns just the layout that was asked for.",

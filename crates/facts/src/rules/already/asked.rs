@@ -165,7 +165,7 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
             };
             if *case == If::Added
                 && (captures.get(1).is_some_and(|thing| !is_of_code(scene, thing.range(), whole.as_str()))
-                    || is_of_another(scene, whole.start()))
+                    || is_of_another(scene, whole.as_str(), whole.start()))
             {
                 continue;
             }
@@ -178,13 +178,22 @@ pub fn check(scene: &Scene<'_, '_>) -> Vec<Claimed> {
     found
 }
 
-/// Whether what comes before is a name that the change uses and does not define: what `BrowserWindow` does not have is not told by a call
-/// of it.
-fn is_of_another(scene: &Scene<'_, '_>, at: usize) -> bool {
-    // "`Window`", or "the `Window` class"
-    let mut last = scene.clause.skeleton[..at].split_whitespace().rev().take(2);
-    let subject = last.find(|word| word.starts_with('@')).and_then(|word| scene.clause.mention(word));
-    subject.filter(|mention| mention.kind == MentionKind::Name).is_some_and(|mention| !is_defined(scene, mention))
+/// Whether a thing is said not to have something, and the change only uses that thing: what a class of somewhere else has is not told by
+/// what is called on it.
+fn is_of_another(scene: &Scene<'_, '_>, said: &str, at: usize) -> bool {
+    static HAS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(?:have|contain|offer|export|declare|define)\b"));
+    // "`Window`", "the `Window` class of the framework"
+    let mut last = scene.clause.skeleton[..at].split_whitespace().rev().take(5);
+    let subject =
+        last.find(|word| word.starts_with('@')).map(|word| word.trim_end_matches(|c: char| !c.is_ascii_digit()));
+    let subject =
+        subject.and_then(|word| scene.clause.mention(word)).filter(|subject| subject.kind == MentionKind::Name);
+    HAS.is_match(said)
+        && subject.is_some_and(|subject| {
+            let found = scene.change.find(subject);
+            let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
+            !lines.iter().any(|&line| super::declares(scene.change.code(line), subject.last()))
+        })
 }
 
 /// Whether a line of the new side defines a name.

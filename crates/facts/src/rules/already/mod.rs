@@ -19,7 +19,7 @@ mod uses;
 
 use patterns::{Lack, PATTERNS};
 pub use uses::defines;
-use uses::{Use, imports, imports_module, uses};
+use uses::{Use, declares, imports, imports_module, uses};
 
 /// The rule.
 pub static RULE: Rule = Rule {

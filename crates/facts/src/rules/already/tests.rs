@@ -49,11 +49,14 @@ fn a_false_statement_has_a_true_twin() {
 /// What a change calls on a thing of somewhere else does not show what that thing has.
 #[test]
 fn a_thing_lacks_something_only_where_it_is_defined() {
-    let used =
-        "--- a/tray.js\n+++ b/tray.js\n@@ ... @@\n+const tray = new Window(options)\n+if (tray.isDestroyed()) return\n";
+    let used = "--- a/tray.js\n+++ b/tray.js\n@@ ... @@\n import { Window } from 'shell'\n+const tray = new Window(options)\n+if (tray.isDestroyed()) return\n";
     let defined =
         "--- a/tray.js\n+++ b/tray.js\n@@ ... @@\n+class Window {\n+  isDestroyed() { return this.gone }\n+}\n";
-    for text in ["The `Window` class does not have `isDestroyed`.", "`Window` doesn't offer `isDestroyed`."] {
+    for text in [
+        "The `Window` class does not have `isDestroyed`.",
+        "The `Window` class of the shell does not have `isDestroyed`.",
+        "`Window` doesn't offer `isDestroyed`.",
+    ] {
         let ruling = |diff| worst_of_text(&RULE, diff, text, Task::Review);
         assert_eq!((ruling(used), ruling(defined)), (None, Some(Ruling::Contradicted)), "{text}");
     }

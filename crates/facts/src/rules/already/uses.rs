@@ -84,7 +84,7 @@ pub fn uses(code: &str, name: &str, how: Use) -> bool {
 }
 
 /// Whether a line defines a function, a type or a variable of that name, or is a signature with it as a parameter.
-fn declares(code: &str, name: &str) -> bool {
+pub fn declares(code: &str, name: &str) -> bool {
     let is_signature = ["def ", "fn ", "func ", "function ", "class ", "struct ", "interface ", "type "]
         .iter()
         .any(|word| code.trim_start().starts_with(word) || code.contains(&format!(" {word}")));

@@ -1,7 +1,8 @@
 //! A number that the change does not have, said of what it has with another number.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
+use regex::Regex;
 use veridiff_text::{
     diff::LineKind,
     grounding::{is_stop, stem},
@@ -88,54 +89,71 @@ fn is_reference(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
 
 /// Whether a number is the year of an event: one like it in the code is of something else.
 fn is_date(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
-    const BEFORE: [&str; 11] =
-        ["in", "since", "until", "till", "by", "from", "during", "before", "after", "early", "late"];
-    let is_year = mention.code.len() == 4 && mention.value().is_some_and(|value| (1970.0..2100.0).contains(&value));
-    let before = scene.clause.text[scene.clause.span.start..mention.outer.start].trim_end().to_lowercase();
-    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    is_year && (BEFORE.contains(&word) || MONTHS.iter().any(|month| word.starts_with(month)))
+    static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+        let months = "january|february|march|april|may|june|july|august|september|october|november|december";
+        Regex::new(&format!(r"(?i)\b(?:in|since|until|till|during|before|after|early|late|{months})\s*$"))
+            .expect("a valid pattern")
+    });
+    static UNIT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^\s*(?:%|(?:m?s|secs?|seconds?|milliseconds?|minutes?|[kmg]?i?b|bytes?|px|items?|times|rows?|lines?|chars?|characters?|steps?|requests?|entries|elements?|iterations?|attempts?|tokens?)\b)",
+        )
+        .expect("a valid pattern")
+    });
+    let is_year = mention.code.len() == 4 && mention.value().is_some_and(|value| (1990.0..2100.0).contains(&value));
+    let (text, span) = (scene.clause.text, &scene.clause.span);
+    is_year
+        && !mention.is_marked
+        && BEFORE.is_match(&text[span.start..mention.outer.start])
+        && !UNIT.is_match(&text[mention.outer.end..span.end])
 }
 
-/// The beginnings of the months' names.
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-
-/// HTTP statuses that code calls by name, and the names without anything between their words (RFC 9110, section 15).
-const STATUSES: [(f64, &str); 24] = [
+/// HTTP statuses by the names that code has for them (RFC 9110, section 15; RFC 6585).
+const STATUSES: [(f64, &str); 30] = [
     (200.0, "ok"),
     (201.0, "created"),
     (202.0, "accepted"),
-    (204.0, "nocontent"),
-    (301.0, "movedpermanently"),
+    (204.0, "no content"),
+    (301.0, "moved permanently"),
     (302.0, "found"),
-    (303.0, "seeother"),
-    (304.0, "notmodified"),
-    (307.0, "temporaryredirect"),
-    (308.0, "permanentredirect"),
-    (400.0, "badrequest"),
+    (303.0, "see other"),
+    (304.0, "not modified"),
+    (307.0, "temporary redirect"),
+    (308.0, "permanent redirect"),
+    (400.0, "bad request"),
     (401.0, "unauthorized"),
     (403.0, "forbidden"),
-    (404.0, "notfound"),
-    (405.0, "methodnotallowed"),
-    (406.0, "notacceptable"),
+    (404.0, "not found"),
+    (405.0, "method not allowed"),
+    (406.0, "not acceptable"),
+    (408.0, "request timeout"),
     (409.0, "conflict"),
     (410.0, "gone"),
+    (412.0, "precondition failed"),
+    (413.0, "too large"),
+    (415.0, "unsupported media"),
+    (416.0, "range not satisfiable"),
     (422.0, "unprocessable"),
-    (429.0, "toomanyrequests"),
-    (500.0, "internalserver"),
-    (502.0, "badgateway"),
-    (503.0, "serviceunavailable"),
-    (504.0, "gatewaytimeout"),
+    (429.0, "too many requests"),
+    (500.0, "internal server"),
+    (501.0, "not implemented"),
+    (502.0, "bad gateway"),
+    (503.0, "service unavailable"),
+    (504.0, "gateway timeout"),
 ];
 
-/// Whether a line of the new side has the name of the HTTP status that a number is.
+/// Whether a line of the change has the name of the HTTP status that a number is; a name of one word only beside what says that it is one.
 fn is_named(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
+    const OF_STATUS: [&str; 6] = ["http", "status", "response", "code", "exception", "error"];
     let Some((_, name)) = STATUSES.iter().find(|(status, _)| mention.value() == Some(*status)) else { return false };
+    let name = stems(name);
+    let is_said = |line: usize| {
+        let words = stems(scene.change.code(line));
+        words.windows(name.len()).any(|words| *words == name[..])
+            && (name.len() > 1 || OF_STATUS.iter().any(|of| words.contains(&stem(of))))
+    };
     let lines = scene.change.diff.lines().iter().enumerate();
-    let mut new = lines.filter(|(_, line)| matches!(line.kind, LineKind::Added | LineKind::Context));
-    new.any(|(line, _)| {
-        let letters = scene.change.code(line).chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);
-        letters.collect::<String>().contains(name)
-    })
+    lines.filter(|(_, line)| line.kind != LineKind::Header).any(|(line, _)| is_said(line))
 }
 
 fn numbers(scene: &Scene<'_, '_>) -> Vec<Stands> {
@@ -229,6 +247,7 @@ mod tests {
         };
         for (line, ruling) in [
             ("return NotFound()", None),
+            ("raise HTTPException(status.GONE)", Some(Ruling::Contradicted)),
             ("return HTTP_404_NOT_FOUND", None),
             ("return None", Some(Ruling::Contradicted)),
         ] {
