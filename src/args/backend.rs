@@ -14,11 +14,10 @@ use veridiff_core::run::{choice::Shard, models::ModelOptions};
 use veridiff_engine::files::source::ResolveOptions;
 use veridiff_judge::{
     backend::{
-        Usage,
+        Backend, Usage,
         spec::{Spec, SpecKind},
     },
     cost::{BYTES_PER_TOKEN, Prices, Purse},
-    local::MOST_AT_ONCE,
     plan::{Plan, Planner},
     recorder::{Counts, Recorder},
     store::Store,
@@ -49,7 +48,7 @@ pub struct AskingArgs {
     /// Prompts in the place of the program's own, a table a step
     #[arg(long, value_name = "FILE", help_heading = ANSWERS)]
     prompts: Option<PathBuf>,
-    /// Most requests open at once [default: 8, or what the .toml says, and 4 of a model here]
+    /// Most requests open at once [default: 8, or what the .toml says; of a model here that writes 4]
     #[arg(long, value_name = "N", help_heading = ANSWERS)]
     concurrency: Option<usize>,
     /// Where every reply goes before it is used: a run that is repeated asks nothing twice [default: OUTPUT.replies.jsonl]
@@ -152,15 +151,12 @@ pub fn open(
     bounds: BoundArgs,
 ) -> anyhow::Result<Opened> {
     let mut spec = Spec::parse(spec)?;
-    let (mut open_at_once, begun, name, prices) = (1, Instant::now(), spec.column_name(), spec.price.clone());
+    let (begun, name, prices) = (Instant::now(), spec.column_name(), spec.price.clone());
     if bounds.dry_run {
         let plan = Arc::new(Plan::default());
         let (store, purse) = (Arc::new(Store::in_memory()), Purse::new(None, None)?);
         let recorder = Recorder::new(&name, Box::new(Planner(plan.clone())), store, purse)?;
         return Ok(Opened { recorder, concurrency: 1, plan: Some(plan), name, prices, begun });
-    }
-    if let SpecKind::Local(_) = &spec.kind {
-        open_at_once = concurrency.unwrap_or(MOST_AT_ONCE).max(1);
     }
     if let SpecKind::OpenAi(server) = &mut spec.kind {
         if offline && !server.is_here() {
@@ -171,7 +167,7 @@ pub fn open(
             ));
         }
         server.concurrency = concurrency.unwrap_or(server.concurrency);
-        open_at_once = server.concurrency;
+        server.check().map_err(|problem| UsageError::error(problem, "give a number above 0"))?;
         note(&format!("changes and comments go to {} ({})", server.base_url, server.model));
     }
     let store = match (&spec.kind, replies, bounds.shard) {
@@ -186,7 +182,9 @@ pub fn open(
     // a model on this machine runs where models do by default: on the processor, in f32
     let models = models(offline);
     let recorder = spec.open(&Arc::new(store), bounds.max_cost, &models)?.with_most_calls(bounds.max_calls);
-    Ok(Opened { recorder, concurrency: open_at_once, plan: None, name, prices, begun })
+    let at_once = if matches!(spec.kind, SpecKind::Local(_)) { concurrency } else { None };
+    let concurrency = at_once.unwrap_or_else(|| recorder.most_at_once(true)).max(1);
+    Ok(Opened { recorder, concurrency, plan: None, name, prices, begun })
 }
 
 /// The file of replies of a share, beside that of all.

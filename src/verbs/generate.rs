@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::{
     Exit,
-    judge::{concurrency, distinct_specs, replies_beside, tell_hosts},
+    judge::{distinct_specs, replies_beside, tell_hosts},
 };
 use crate::{
     args::{
@@ -19,7 +19,7 @@ use crate::{
 };
 use veridiff_core::run::score::Begin;
 use veridiff_judge::{
-    backend::{Backend, spec::Spec},
+    backend::Backend,
     failure::Failure,
     generate::{Settings, Writer, WritingSet, distinct_changes, line_of},
     parallel::in_parallel,
@@ -106,7 +106,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let recorder = asking.open(spec, &store, args.max_cost, &models)?;
         let writer = Writer::new(recorder, set.clone(), args.settings())?;
         let bar = work(samples.len(), "changes");
-        for (sample, texts) in samples.iter().zip(written(&writer, spec, &samples, || bar.inc(1))) {
+        for (sample, texts) in samples.iter().zip(written(&writer, &samples, || bar.inc(1))) {
             for text in texts {
                 match text {
                     Ok(text) => {
@@ -135,11 +135,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// The texts about every change, in its order.
-fn written(writer: &Writer, spec: &Spec, samples: &[Sample], finished: impl Fn()) -> Vec<Vec<Result<Sample, Failure>>> {
+fn written(writer: &Writer, samples: &[Sample], finished: impl Fn()) -> Vec<Vec<Result<Sample, Failure>>> {
     let mut texts: Vec<Vec<Result<Sample, Failure>>> = samples.iter().map(|_| Vec::new()).collect();
     in_parallel(
         samples.len(),
-        concurrency(spec, true),
+        writer.recorder().most_at_once(true),
         |index| writer.write(&samples[index]),
         |index, of_one| {
             texts[index] = of_one;

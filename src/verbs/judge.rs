@@ -33,7 +33,6 @@ use veridiff_judge::{
     },
     cost::BYTES_PER_TOKEN,
     judge::{self, Judge, ScoreReading},
-    local::MOST_AT_ONCE,
     panel::Rule,
     prompts::{BUILTIN_NAME, PromptSet, Strategy},
     recorder::Recorder,
@@ -97,7 +96,7 @@ pub struct Args {
     /// Most tokens of an answer
     #[arg(long, value_name = "N", default_value_t = 1024)]
     max_output: u32,
-    /// Most requests open at once, of each judge [default: 8, or what its .toml says]
+    /// Most requests open at once, of each judge [default: 8, or what its .toml says; of a model here that writes 4]
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
     /// Most requests a minute
@@ -178,7 +177,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut judges = Vec::new();
     for (spec, recorder) in specs.iter().zip(recorders) {
         let judge = Arc::new(Judge::new(recorder, set.clone(), settings.clone())?);
-        let source = JudgeSource::new(judge.clone(), concurrency(spec, reading == ScoreReading::Text));
+        let at_once = match spec.kind {
+            SpecKind::Local(_) => args.concurrency,
+            _ => None,
+        };
+        let at_once = at_once.unwrap_or_else(|| judge.recorder().most_at_once(reading == ScoreReading::Text));
+        let source = JudgeSource::new(judge.clone(), at_once);
         if asking.is_noting() {
             samples.iter().for_each(|(_, sample)| source.ask(sample));
         }
@@ -205,17 +209,6 @@ pub(super) fn tell_hosts(specs: &[Spec], n_samples: usize) {
         if let SpecKind::OpenAi(server) = &spec.kind {
             note(&format!("{n_samples} diffs with their texts go to {} ({})", server.base_url, server.model));
         }
-    }
-}
-
-/// How many requests a backend is given at once; `writes` if answers are written, and not only probabilities read.
-pub(super) fn concurrency(spec: &Spec, writes: bool) -> usize {
-    match &spec.kind {
-        SpecKind::OpenAi(server) => server.concurrency,
-        SpecKind::Local(_) if writes => MOST_AT_ONCE,
-        // one request leaves threads idle between its products
-        SpecKind::Local(_) => rayon::current_num_threads().min(MOST_AT_ONCE),
-        SpecKind::Scripted(_) | SpecKind::Replay(_) => 1,
     }
 }
 

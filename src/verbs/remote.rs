@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::judge::{concurrency, distinct_specs, replies_beside, tell_hosts};
+use super::judge::{distinct_specs, replies_beside, tell_hosts};
 use crate::{
     args::scoring::ModelArgs,
     terminal::{UsageError, note},
@@ -64,7 +64,8 @@ impl Remotes {
         tell_hosts(&self.0, n_samples);
         let source = |spec: &Spec| {
             let recorder = Arc::new(spec.open_for_texts(&store)?);
-            Ok(RemoteScorer::new(recorder, concurrency(spec, false), settings)?)
+            let at_once = recorder.most_at_once(false);
+            Ok(RemoteScorer::new(recorder, at_once, settings)?)
         };
         self.0.iter().map(source).collect()
     }

@@ -159,6 +159,11 @@ impl Past {
         self.ids.len()
     }
 
+    /// Bytes of its rotated keys and values.
+    pub fn n_bytes(&self) -> usize {
+        self.keys_values.iter().map(|tensor| tensor.elem_count() * tensor.dtype().size_in_bytes()).sum()
+    }
+
     /// Whether there are none; a [`Past`] always has some.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()

@@ -278,6 +278,11 @@ pub trait Backend: Send + Sync {
         request.max_output
     }
 
+    /// How many requests it wants open at once; `writes` if they are for answers, and not for probabilities alone.
+    fn most_at_once(&self, _writes: bool) -> usize {
+        1
+    }
+
     /// Whether asking further is of no use, and why.
     fn stopped(&self) -> Option<Failure> {
         None

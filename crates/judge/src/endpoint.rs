@@ -129,6 +129,10 @@ impl Backend for Endpoint {
         self.found.output_limit(request.max_output)
     }
 
+    fn most_at_once(&self, _writes: bool) -> usize {
+        self.client.most_at_once()
+    }
+
     fn stopped(&self) -> Option<Failure> {
         self.client.stopped()
     }

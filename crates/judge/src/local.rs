@@ -55,11 +55,14 @@ use draw::{Draw, LogProbs};
 use grammar::{Grammar, Guide};
 use vocabulary::Vocabulary;
 
-/// The requests that a model here should be given at once, at most: more of them hardly write faster together, and each takes memory.
-pub const MOST_AT_ONCE: usize = 4;
+/// Requests that a model here wants at once, at most: more of them hardly write faster together, and each takes memory.
+const MOST_AT_ONCE: usize = 4;
 
 /// Beginnings of conversations that are kept: of each of four strategies its own, and that of each change that is asked about at once.
 const MOST_KEPT: usize = 4 * (1 + MOST_AT_ONCE);
+
+/// Bytes that they may take, but for the newest.
+const MOST_KEPT_BYTES: usize = 1 << 30;
 
 /// A model on this machine.
 pub struct Local {
@@ -205,7 +208,13 @@ impl Local {
                 let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.iter().all(|(ids, _)| *ids != parts[..n]) {
                     kept.push_front((parts[..n].to_vec(), past.clone()));
-                    kept.truncate(MOST_KEPT);
+                    let mut n_bytes = 0;
+                    let fit = kept.iter().take_while(|(_, past)| {
+                        n_bytes += past.n_bytes();
+                        n_bytes <= MOST_KEPT_BYTES
+                    });
+                    let n_fitting = fit.count().clamp(1, MOST_KEPT);
+                    kept.truncate(n_fitting);
                 }
             }
         }
@@ -308,6 +317,14 @@ impl Backend for Local {
 
     fn abilities(&self) -> Abilities {
         Abilities { log_probs: true, text_log_probs: true, forces_prefix: true, is_repeatable: Some(true) }
+    }
+
+    fn most_at_once(&self, writes: bool) -> usize {
+        match self.desk {
+            Some(_) if writes => MOST_AT_ONCE,
+            // one request leaves threads idle between its products
+            _ => rayon::current_num_threads().min(MOST_AT_ONCE),
+        }
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {

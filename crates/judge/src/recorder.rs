@@ -272,6 +272,10 @@ impl Backend for Recorder {
         self.counted(&key, &request, |backend| backend.log_probs(prompt, text), |given: &GivenText| given.usage, |_| 0)
     }
 
+    fn most_at_once(&self, writes: bool) -> usize {
+        self.backend.as_ref().map_or(1, |backend| backend.most_at_once(writes))
+    }
+
     fn stopped(&self) -> Option<Failure> {
         self.backend.as_ref().and_then(|backend| backend.stopped())
     }

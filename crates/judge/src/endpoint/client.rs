@@ -52,6 +52,11 @@ impl Client {
         Client { transport, clock, limits, n_failures_in_a_row: AtomicUsize::new(0), stopped: OnceLock::new() }
     }
 
+    /// How many requests may be open at once.
+    pub fn most_at_once(&self) -> usize {
+        self.limits.bounds().concurrency
+    }
+
     /// The body of an answer to a body, of about so many tokens together.
     ///
     /// # Errors

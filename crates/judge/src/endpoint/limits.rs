@@ -89,6 +89,11 @@ impl Limits {
         Limits { bounds, clock, state: Mutex::new(state), is_free: Condvar::new() }
     }
 
+    /// The bounds that were set.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

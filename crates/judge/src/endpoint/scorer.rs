@@ -73,6 +73,10 @@ impl Backend for TextEndpoint {
         ask_about(&self.client, &self.tells, &self.model, prompt, text, self.tops)
     }
 
+    fn most_at_once(&self, _writes: bool) -> usize {
+        self.client.most_at_once()
+    }
+
     fn most_output(&self, _request: &Request) -> u32 {
         1
     }
