@@ -75,8 +75,11 @@ pub struct Writing {
     n: usize,
 }
 
+/// Tokens of an answer for which there is room from the first: more than most have, so that keys and values are hardly ever moved.
+const ROOM: usize = 512;
+
 /// Keys and values `[n, head_dim]` of one head, of every token so far: each in one piece, since they are read from one end to the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Memory {
     keys: Vec<f32>,
     values: Vec<f32>,
@@ -163,7 +166,8 @@ impl Writing {
         let (d, n_kv) = (model.config.head_dim, model.config.num_key_value_heads);
         let of_layer = |tensor: &Tensor| {
             let tokens: Vec<f32> = tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
-            let mut memories: Vec<Memory> = (0..n_kv).map(|_| Memory::default()).collect();
+            let empty = || Vec::with_capacity((past.len() + ROOM) * d);
+            let mut memories: Vec<Memory> = (0..n_kv).map(|_| Memory { keys: empty(), values: empty() }).collect();
             remember(&mut memories, &tokens, d);
             Ok(memories)
         };
@@ -275,46 +279,138 @@ fn attention(config: &Config, queries: &[Vec<f32>], memories: &[&[Memory]]) -> V
     all
 }
 
+/// Keys that a query is multiplied with at once, and lanes in which each product is summed.
+const LANES: usize = 8;
+
+/// Tokens whose values stay in the processor's nearest memory while heads that share them see them.
+const NEAR: usize = 128;
+
+/// Numbers of a value that a head sums up at once.
+const WIDE: usize = 64;
+
 /// What the heads see that share keys and values: values by the softmax of keys.
 #[inline(always)]
 fn look(queries: &[f32], keys: &[f32], values: &[f32], d: usize, seen: &mut [f32]) {
     let (scale, n) = (1.0 / (d as f32).sqrt(), keys.len() / d);
     let mut weights = vec![0.0; queries.len() / d * n];
-    for (j, key) in keys.chunks_exact(d).enumerate() {
+    for (block, keys) in keys.chunks(LANES * d).enumerate() {
         for (query, weights) in queries.chunks_exact(d).zip(weights.chunks_exact_mut(n)) {
-            weights[j] = scale * dot(query, key);
+            for (weight, product) in weights[block * LANES..].iter_mut().zip(products(query, keys, d)) {
+                *weight = scale * product;
+            }
         }
     }
     for weights in weights.chunks_exact_mut(n) {
-        let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let mut total = 0.0;
+        let most = largest(weights);
+        // apart from the sum, whose order is of its own, so that a vector of them is worked out at once
         for weight in weights.iter_mut() {
             *weight = (*weight - most).exp_fast();
+        }
+        let mut total = 0.0;
+        for weight in weights.iter() {
             total += *weight;
         }
         for weight in weights.iter_mut() {
             *weight /= total;
         }
     }
-    for (j, value) in values.chunks_exact(d).enumerate() {
+    for (block, values) in values.chunks(NEAR * d).enumerate() {
         for (seen, weights) in seen.chunks_exact_mut(d).zip(weights.chunks_exact(n)) {
-            for (seen, value) in seen.iter_mut().zip(value) {
-                *seen += weights[j] * value;
-            }
+            see(values, &weights[block * NEAR..], d, seen);
         }
     }
 }
 
-/// Summed in eight lanes, which the compiler makes a vector of.
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0_f32; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a8.zip(b8) {
-        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += a * b;
+fn largest(numbers: &[f32]) -> f32 {
+    const MANY: usize = 32;
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let (whole, rest) = numbers.as_chunks::<MANY>();
+    let mut largest = [f32::NEG_INFINITY; MANY];
+    for numbers in whole {
+        for (largest, number) in largest.iter_mut().zip(numbers) {
+            *largest = larger(*largest, *number);
         }
     }
-    lanes.iter().sum::<f32>() + rest
+    largest.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
+}
+
+/// The products of a query with up to [`LANES`] keys, the last one's again where there are fewer.
+#[inline(always)]
+fn products(query: &[f32], keys: &[f32], d: usize) -> [f32; LANES] {
+    let last = keys.len() / d - 1;
+    let keys: [&[f32]; LANES] = std::array::from_fn(|key| &keys[key.min(last) * d..][..d]);
+    let parts = keys.map(|key| key.as_chunks::<LANES>());
+    let (whole, rest) = query.as_chunks::<LANES>();
+    let mut lanes = [[0.0_f32; LANES]; LANES];
+    for (at, query) in whole.iter().enumerate() {
+        for ((key, _), lanes) in parts.iter().zip(&mut lanes) {
+            for ((lane, a), b) in lanes.iter_mut().zip(query).zip(&key[at]) {
+                *lane += a * b;
+            }
+        }
+    }
+    let mut products = [0.0; LANES];
+    for lane in 0..LANES {
+        for (product, lanes) in products.iter_mut().zip(&lanes) {
+            *product += lanes[lane];
+        }
+    }
+    for ((_, key), product) in parts.iter().zip(&mut products) {
+        *product += rest.iter().zip(*key).map(|(a, b)| a * b).sum::<f32>();
+    }
+    products
+}
+
+/// Adds values by their weights to what a head has seen.
+#[inline(always)]
+fn see(values: &[f32], weights: &[f32], d: usize, seen: &mut [f32]) {
+    let (wide, rest) = seen.as_chunks_mut::<WIDE>();
+    let n_wide = wide.len();
+    for (at, seen) in wide.iter_mut().enumerate() {
+        // held in registers from the first value to the last
+        let mut sums = *seen;
+        for (value, weight) in values.chunks_exact(d).zip(weights) {
+            for (sum, value) in sums.iter_mut().zip(&value[at * WIDE..][..WIDE]) {
+                *sum += weight * value;
+            }
+        }
+        *seen = sums;
+    }
+    for (value, weight) in values.chunks_exact(d).zip(weights) {
+        for (seen, value) in rest.iter_mut().zip(&value[n_wide * WIDE..]) {
+            *seen += weight * value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    use super::*;
+
+    /// Heads narrower and wider than what is worked on at once, and as many tokens as fill no block.
+    #[test]
+    fn heads_see_values_by_the_softmax_of_keys() {
+        let mut random = StdRng::seed_from_u64(1);
+        for (d, n, n_heads) in [(16, 5, 2), (64, 300, 3), (80, 129, 1), (100, 8, 4), (128, 1, 2)] {
+            let mut numbers = |n: usize| -> Vec<f32> { (0..n).map(|_| random.random_range(-1.0..1.0)).collect() };
+            let (queries, keys, values) = (numbers(n_heads * d), numbers(n * d), numbers(n * d));
+            let mut seen = vec![0.0; n_heads * d];
+            look(&queries, &keys, &values, d, &mut seen);
+            for (query, seen) in queries.chunks_exact(d).zip(seen.chunks_exact(d)) {
+                let product =
+                    |key: &[f32]| -> f64 { query.iter().zip(key).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum() };
+                let weights: Vec<f64> =
+                    keys.chunks_exact(d).map(|key| (product(key) / (d as f64).sqrt()).exp()).collect();
+                let total: f64 = weights.iter().sum();
+                for (at, got) in seen.iter().enumerate() {
+                    let want: f64 =
+                        values.chunks_exact(d).zip(&weights).map(|(value, w)| w / total * f64::from(value[at])).sum();
+                    assert!((f64::from(*got) - want).abs() < 1e-5, "{d} {n}: {got} {want}");
+                }
+            }
+        }
+    }
 }
