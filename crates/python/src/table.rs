@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader, ffi_stream::RecordBatchStreamReader};
+use arrow_array::{Array, RecordBatch, RecordBatchReader, ffi_stream::RecordBatchStreamReader};
 use arrow_pyarrow::{PyArrowType, Table as Batches};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -30,11 +30,20 @@ pub type Out = PyArrowType<Batches>;
 /// Reads a stream to its end.
 ///
 /// # Errors
-/// A column is of a type that no table holds, or the stream breaks.
+/// A column is of a type that no table holds, its texts are not UTF-8, or the stream breaks.
 pub fn read(stream: RecordBatchStreamReader) -> Result<Table> {
     let schema = stream.schema();
     let batches = stream.collect::<Result<Vec<RecordBatch>, _>>();
     let batches = batches.map_err(|error| Fault::from(format!("{NAME} cannot be read: {error}")))?;
+    for batch in &batches {
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            // a stream is taken at its word, and a `str` of bytes that are no UTF-8 is undefined
+            column.to_data().validate_full().map_err(|error| {
+                let what = format!("column `{}` of {NAME} is not what its type says: {error}", field.name());
+                Fault::new(what, "texts have to be UTF-8: decode the column as what it is first")
+            })?;
+        }
+    }
     Ok(Table::from_batches(NAME, &schema, &batches)?)
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -98,6 +99,24 @@ def test_what_is_no_table_of_samples_is_refused(table, says) -> None:
         veridiff.score(table, features="grounding")
     again = pickle.loads(pickle.dumps(error.value))
     assert (str(again), again.hint) == (str(error.value), error.value.hint)
+
+
+def test_bytes_that_are_no_text_are_refused(samples) -> None:
+    text = pa.array([b"+\xe9 x"]).cast(pa.string(), safe=False)
+    with pytest.raises(veridiff.VeridiffError, match="column `text`") as refused:
+        veridiff.ground(pa.table({"diff": pa.array(["@@ -1 +1 @@\n-x\n+y\n"]), "text": text}))
+    assert "UTF-8" in str(refused.value)
+
+
+def test_a_model_is_named_or_loaded_and_nothing_else(samples, model, tmp_path) -> None:
+    named = veridiff.score(samples[:2], model=Path(TINY), features="logprob")
+    assert named.equals(veridiff.score(samples[:2], model=TINY, features="logprob"))
+    with pytest.raises(veridiff.VeridiffError, match="neither a name nor a Scorer"):
+        veridiff.score(samples, model=[TINY, 1])
+    with pytest.raises(veridiff.VeridiffError, match="`tsk`"):
+        model.explain("@@ -1 +1 @@\n-x\n+y\n", "Set x", tsk="commit")
+    with pytest.raises(veridiff.VeridiffError, match="resumed"):
+        veridiff.score_to(tmp_path / "t.csv", samples, model=TINY, resume=True, overwrite=True)
 
 
 def test_unknown_words_are_told_the_known_ones(samples) -> None:

@@ -101,14 +101,17 @@ def _scorer(model: Optional[str], device: str, dtype: str, max_memory: Optional[
     return Scorer(model, device=device, dtype=dtype, max_memory=max_memory, offline=offline)
 
 
-Models = Union[str, Scorer, Sequence[Union[str, Scorer]], None]
+Model = Union[str, os.PathLike[str], Scorer]
+Models = Union[Model, Sequence[Model], None]
 
 
 def _models(model: Models) -> tuple[list[_native.Scorer], list[str]]:
     """Models in memory, and those that are named."""
-    given = [] if model is None else [model] if isinstance(model, (str, Scorer)) else list(model)
+    given = [] if model is None else [model] if isinstance(model, (str, os.PathLike, Scorer)) else list(model)
     loaded = [m._native for m in given if isinstance(m, Scorer)]
-    named = [m for m in given if isinstance(m, str)]
+    named = [os.fspath(m) for m in given if isinstance(m, (str, os.PathLike))]
+    if len(loaded) + len(named) < len(given):
+        raise VeridiffError("a model is neither a name nor a Scorer", "name it, or load it: `Scorer(name)`")
     if loaded and named:
         raise VeridiffError("some models are loaded and some only named", "load all of them: `Scorer(name)`")
     return loaded, named
@@ -285,7 +288,7 @@ class Gate:
                 facts_only,
                 _names(select),
                 _names(ignore),
-                list(tasks),
+                _names(tasks),
                 full,
                 _names(model),
                 _reading(preset, prompt, max_tokens),
@@ -467,6 +470,8 @@ def score_to(
     dict
         Counts: ``rows``, ``resumed``, ``new``, ``failed``, ``cut``, ``tokens``; ``seconds`` of computing; ``failures``, the first five.
     """
+    if resume and overwrite:
+        raise VeridiffError("a run is either resumed or begun anew", "leave out `resume` or `overwrite`")
     scorers, models = _models(model)
     with showing(progress) as bars:
         _, summary = _native.score(
@@ -634,6 +639,8 @@ def explain(
     detector
         Its verdict is added, with what each feature contributes (log-odds).
     """
+    if isinstance(model, Scorer) and place:
+        raise VeridiffError(f"`{next(iter(place))}` is not for a model that is loaded", "give it to `Scorer`")
     scorer = model if isinstance(model, Scorer) else Scorer(model, progress=progress, **place)
     with showing(progress) as bars:
         return Explanation(
