@@ -229,7 +229,7 @@ fn an_answer_of_the_tiny_model_parses_and_is_the_same_each_time() {
     }
 }
 
-/// Answers of several lengths, so that some leave while others wait, one more than the threads of any pool here.
+/// Answers of several lengths, so that some leave while others wait, and more of them than are wanted at once.
 #[test]
 fn an_answer_has_the_same_words_whoever_is_answered_beside_it() {
     let (_folder, local) = gguf();

@@ -188,19 +188,14 @@ fn is_of_another(scene: &Scene<'_, '_>, said: &str, at: usize) -> bool {
         last.find(|word| word.starts_with('@')).map(|word| word.trim_end_matches(|c: char| !c.is_ascii_digit()));
     let subject =
         subject.and_then(|word| scene.clause.mention(word)).filter(|subject| subject.kind == MentionKind::Name);
-    HAS.is_match(said)
-        && subject.is_some_and(|subject| {
-            let found = scene.change.find(subject);
-            let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
-            !lines.iter().any(|&line| super::declares(scene.change.code(line), subject.last()))
-        })
+    HAS.is_match(said) && subject.is_some_and(|subject| !is_new(scene, subject, super::declares))
 }
 
-/// Whether a line of the new side defines a name.
-fn is_defined(scene: &Scene<'_, '_>, mention: &Mention) -> bool {
+/// Whether a line of the new side brings a name into being, as `brings` tells of code and name.
+fn is_new(scene: &Scene<'_, '_>, mention: &Mention, brings: fn(&str, &str) -> bool) -> bool {
     let found = scene.change.find(mention);
     let lines = found.exactly().map(|places| places.new_side()).unwrap_or_default();
-    lines.iter().any(|&line| super::defines(scene.change.code(line), mention.last()))
+    lines.iter().any(|&line| brings(scene.change.code(line), mention.last()))
 }
 
 /// Whether what should be added is code of the change: not a comment on it or a test of it, nothing that another thing is said to lack, and
@@ -227,7 +222,7 @@ fn is_of_code(scene: &Scene<'_, '_>, thing: Range<usize>, whole: &str) -> bool {
         .split(' ')
         .filter(|word| word.starts_with('@'))
         .filter_map(|word| scene.clause.mention(word.trim_matches(',')));
-    names.filter(|mention| mention.kind == MentionKind::Name).all(|mention| is_defined(scene, mention))
+    names.filter(|mention| mention.kind == MentionKind::Name).all(|mention| is_new(scene, mention, super::defines))
 }
 
 fn judge(scene: &Scene<'_, '_>, case: If, thing: &str, part: Range<usize>) -> Option<Claimed> {
