@@ -126,7 +126,19 @@ impl Spec {
             SpecKind::Scripted(file) | SpecKind::Replay(file) => {
                 *file = path.parent().unwrap_or(Path::new("")).join(&*file);
             }
-            SpecKind::Local(_) => {}
+            SpecKind::Local(_) => {
+                let of_servers = [
+                    ("api_key_env", file.api_key_env.is_some()),
+                    ("concurrency", file.concurrency.is_some()),
+                    ("rpm", file.rpm.is_some()),
+                    ("tpm", file.tpm.is_some()),
+                    ("timeout_s", file.timeout_s.is_some()),
+                    ("top_logprobs", file.top_logprobs.is_some()),
+                ];
+                if let Some((key, _)) = of_servers.iter().find(|(_, given)| *given) {
+                    return Err(unusable(format!("`{key}` is for a server, and this is a model on this machine")));
+                }
+            }
             SpecKind::OpenAi(server) => {
                 server.api_key_env = file.api_key_env.unwrap_or(server.api_key_env.clone());
                 server.concurrency = file.concurrency.unwrap_or(server.concurrency);
@@ -462,9 +474,12 @@ mod tests {
         let SpecKind::OpenAi(server) = &spec.kind else { panic!("{spec:?}") };
         assert_eq!((spec.column_name(), server.rpm, server.concurrency), ("big".to_owned(), Some(60), 8));
         assert_eq!(spec.price.as_ref().unwrap().currency, "USD");
-        for (bad, says) in
-            [("backend = \"openai:https://h#m\"\nrpm = 0", "rpm"), ("kind = 1", "backend"), ("x = 1", "x")]
-        {
+        for (bad, says) in [
+            ("backend = \"openai:https://h#m\"\nrpm = 0", "rpm"),
+            ("backend = \"local:m\"\nconcurrency = 2", "is for a server"),
+            ("kind = 1", "backend"),
+            ("x = 1", "x"),
+        ] {
             std::fs::write(&path, bad).unwrap();
             let error = Spec::parse(path.to_str().unwrap()).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
