@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import pickle
@@ -128,6 +129,7 @@ def test_unknown_words_are_told_the_known_ones(samples) -> None:
         ({"device": "tpu", "features": "form"}, "cuda"),
         ({"features": "similarity"}, "built-in"),
         ({"model": [TINY, veridiff.Scorer(TINY)]}, "load"),
+        ({"model": [veridiff.Scorer(TINY), veridiff.Scorer(TINY)]}, "name them apart"),
     ):
         with pytest.raises(veridiff.VeridiffError, match=hint):
             veridiff.score(samples, **how)
@@ -146,6 +148,11 @@ def test_a_scorer_is_sent_as_how_it_was_made(samples, model) -> None:
     again = pickle.loads(pickle.dumps(model))
     assert again.name == model.name and again.provenance == model.provenance
     assert again.score(samples[:3], features="logprob").equals(model.score(samples[:3], features="logprob"))
+
+
+def test_a_copy_of_a_scorer_is_itself(model) -> None:
+    assert copy.copy(model) is model
+    assert copy.deepcopy({"model": model})["model"] is model
 
 
 def test_features_have_units() -> None:

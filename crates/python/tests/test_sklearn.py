@@ -81,3 +81,12 @@ def test_what_is_no_pair_of_texts_is_refused() -> None:
         VeridiffFeatures().fit(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="no column `text`"):
         VeridiffFeatures().fit(pd.DataFrame({"diff": ["x"]}))
+
+
+def test_columns_may_be_called_as_counts_are() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["n_tokens", "n_words@m", "error@m"])
+    y = (X["n_tokens"] + 0.3 * rng.normal(size=40) > 0).astype(int)
+    detector = HallucinationDetector().fit(X, y)
+    assert detector.score(X, y) > 0.8
+    assert detector.detector_.features == ["x_n_tokens@input", "x_n_words@m@input", "x_error@m@input"]

@@ -93,6 +93,13 @@ class Scorer:
     def __reduce__(self) -> Any:
         return _scorer, self._made
 
+    # nothing of it changes, so a copy is itself: `clone` of scikit-learn copies what estimators were given
+    def __copy__(self) -> Scorer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Scorer:
+        return self
+
     def __repr__(self) -> str:
         return f"Scorer({self.name!r})"
 
@@ -114,6 +121,10 @@ def _models(model: Models) -> tuple[list[_native.Scorer], list[str]]:
         raise VeridiffError("a model is neither a name nor a Scorer", "name it, or load it: `Scorer(name)`")
     if loaded and named:
         raise VeridiffError("some models are loaded and some only named", "load all of them: `Scorer(name)`")
+    names = [m.name for m in loaded]
+    for name in names:
+        if names.count(name) > 1:
+            raise VeridiffError(f"{names.count(name)} models are called `{name}`", "name them apart: `Scorer('NAME=SOURCE')`")
     return loaded, named
 
 

@@ -19,8 +19,10 @@ from ._tables import to_table
 
 
 def _kept(name: str) -> bool:
-    """Whether a column's name is one that the command knows as a feature's."""
-    return "@" in name or any(name == known[0] for known in _native.features())
+    """Whether a column's name is one that the command takes for a feature's; counts (`n_…`) and messages of models it leaves out."""
+    if "@" in name:
+        return not name.startswith(("n_", "status@", "error@"))
+    return any(name == known[0] for known in _native.features())
 
 
 class HallucinationDetector(ClassifierMixin, BaseEstimator):  # type: ignore[misc,unused-ignore]
@@ -114,7 +116,7 @@ class HallucinationDetector(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return [f"x{place}@input" for place in range(n_features)]
-        return [name if _kept(name) else f"{name}@input" for name in names]
+        return [name if _kept(name) else f"x_{name}@input" for name in names]
 
     def _table(self, X: Any) -> dict[str, Any]:
         return {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(self._columns)}
