@@ -15,8 +15,8 @@
 //! Conversations are always read in these parts, whether a part is new or not, so that no answer depends on earlier ones.
 //!
 //! Requests that come at once share the processor. Where probabilities are read each has its own threads, since parallel steps of several
-//! would wait for each other. Answers that are written by the numbers of the file meet at the desk of `desk.rs`: prompts are read one after the
-//! other, and each step of the model is one for all of them.
+//! would wait for each other. Answers that are written by the numbers of the file meet at the desk of `desk.rs`: prompts are read one
+//! after the other, and each step of the model is one for all of them.
 //!
 //! [`Message::n_shared`]: crate::backend::Message::n_shared
 
