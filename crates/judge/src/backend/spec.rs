@@ -136,7 +136,12 @@ impl Spec {
                     ("top_logprobs", file.top_logprobs.is_some()),
                 ];
                 if let Some((key, _)) = of_servers.iter().find(|(_, given)| *given) {
-                    return Err(unusable(format!("`{key}` is for a server, and this is a model on this machine")));
+                    return Err(JudgeError::File {
+                        path: path.to_owned(),
+                        problem: format!("`{key}` is for a server, and this is a model on this machine"),
+                        hint: "leave it out; `--concurrency` says how many requests a model here gets at once"
+                            .to_owned(),
+                    });
                 }
             }
             SpecKind::OpenAi(server) => {
@@ -483,6 +488,7 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             let error = Spec::parse(path.to_str().unwrap()).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
+            assert_eq!(error.hint().unwrap().contains("leave it out"), says == "is for a server");
         }
     }
 }
