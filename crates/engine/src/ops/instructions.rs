@@ -2,6 +2,9 @@
 
 use std::{env, fmt, sync::OnceLock};
 
+#[cfg(target_arch = "x86_64")]
+use super::kernel::amx;
+
 /// Vectors that the kernels are written for, from the narrowest to the widest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instructions {
@@ -11,12 +14,18 @@ pub enum Instructions {
     Avx2,
     /// AVX-512.
     Avx512,
+    /// AVX-512, and the tile registers of AMX for pairs of bf16.
+    Amx,
 }
 
 impl Instructions {
     /// The names that [`SWITCH`] knows.
-    const NAMES: [(&str, Instructions); 3] =
-        [("portable", Instructions::Portable), ("avx2", Instructions::Avx2), ("avx512", Instructions::Avx512)];
+    const NAMES: [(&str, Instructions); 4] = [
+        ("portable", Instructions::Portable),
+        ("avx2", Instructions::Avx2),
+        ("avx512", Instructions::Avx512),
+        ("amx", Instructions::Amx),
+    ];
 
     fn named(name: &str) -> Option<Instructions> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, instructions)| *instructions)
@@ -27,7 +36,7 @@ impl Instructions {
         #[cfg(target_arch = "x86_64")]
         {
             if pulp::x86::V4::try_new().is_some() {
-                return Instructions::Avx512;
+                return if amx::is_there() { Instructions::Amx } else { Instructions::Avx512 };
             }
             if pulp::x86::V3::try_new().is_some() {
                 return Instructions::Avx2;
@@ -44,7 +53,7 @@ impl fmt::Display for Instructions {
     }
 }
 
-/// The environment's variable that names the widest vectors to use, for comparing them: `portable`, `avx2` or `avx512`. What a
+/// The environment's variable that names the widest vectors to use, for comparing them: `portable`, `avx2`, `avx512` or `amx`. What a
 /// processor does not have is not used, and a name that is none of these says nothing.
 pub const SWITCH: &str = "VERIDIFF_VECTORS";
 

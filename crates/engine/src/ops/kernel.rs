@@ -3,7 +3,7 @@
 //! The right-hand side of a layer is packed once and used by every row that passes; the left-hand side is read as it lies.
 //! What is multiplied is an [`Element`]: f32, f64, bf16 pairs that are accumulated in f32 ([`Bf16`]), or f32 rounded to bf16
 //! ([`Rounded`]). Tiles of 6 rows and a panel's columns live in registers; they are written with the intrinsics of AVX-512 or AVX2 where
-//! the processor has them, elsewhere with loops that the compiler vectorises. Every output row is worked out in the same order whatever rows are beside it, so results depend
+//! the processor has them, elsewhere with loops that the compiler vectorises. Where it has AMX tiles of pairs have 16 rows. Every output row is worked out in the same order whatever rows are beside it, so results depend
 //! neither on batches nor on threads.
 
 use std::{
@@ -21,6 +21,8 @@ use super::{
     stored::StoredRows,
 };
 
+#[cfg(target_arch = "x86_64")]
+pub(super) mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -42,7 +44,7 @@ pub(crate) fn panel_width() -> usize {
     }
 }
 
-/// Rows of a tile; with four vectors a row this leaves registers for the operands.
+/// Rows of a tile of vectors; with four of them a row this leaves registers for the operands.
 const TILE_ROWS: usize = 6;
 /// Most words of the reduction that a tile works through before it is put back: a panel's share of them stays in the level-2
 /// cache. Longer reductions are cut into blocks of so many, and a rest: where they are cut must not depend on how long they are,
@@ -85,6 +87,14 @@ pub(crate) trait Element: Copy + Send + Sync + 'static {
     fn put_transposed(rows: &[Self::Word], stride: usize, steps: &mut [Self::Word]);
     /// `acc + first * first + second * second`.
     fn multiply_add(acc: Self::Real, a: Self::Word, b: Self::Word) -> Self::Real;
+    /// Most rows of a tile.
+    fn tile_rows() -> usize {
+        TILE_ROWS
+    }
+    /// Words of the reduction that are added up before they reach the sums: it begins at a multiple of them.
+    fn steps_at_once() -> usize {
+        1
+    }
     /// Works a tile out with intrinsics; `false` where this processor has none for it.
     ///
     /// # Safety
@@ -177,7 +187,7 @@ unsafe fn f32_tile(tile: &Tile<f32>) -> bool {
     match instructions() {
         // SAFETY: the processor has the instructions; the caller vouches for the tile.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { avx512::f32_tile(tile) },
+        Instructions::Avx512 | Instructions::Amx => unsafe { avx512::f32_tile(tile) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => unsafe { avx2::f32_tile(tile) },
@@ -293,7 +303,23 @@ impl Element for Bf16 {
         put_transposed_singles(bytemuck::cast_slice(rows), stride, bytemuck::cast_slice_mut(steps));
     }
 
+    #[cfg(target_arch = "x86_64")]
+    fn tile_rows() -> usize {
+        if has_amx() { amx::ROWS } else { TILE_ROWS }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn steps_at_once() -> usize {
+        if has_amx() { amx::STEPS } else { 1 }
+    }
+
     unsafe fn tile(tile: &Tile<Self>) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if has_amx() {
+            // SAFETY: the processor has the instructions; the caller vouches for the tile.
+            unsafe { amx::bf16_tile(tile) };
+            return true;
+        }
         #[cfg(target_arch = "x86_64")]
         if has_bf16_products() {
             // SAFETY: the processor has the instructions; the caller vouches for the tile.
@@ -352,9 +378,15 @@ fn put_transposed_singles(words: &[f32], stride: usize, steps: &mut [f32]) {
 /// element by element and are slower than f32.
 pub fn has_bf16_products() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return instructions() == Instructions::Avx512 && std::arch::is_x86_feature_detected!("avx512bf16");
+    return instructions() >= Instructions::Avx512 && std::arch::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Whether pairs go through the tile registers of AMX.
+#[cfg(target_arch = "x86_64")]
+fn has_amx() -> bool {
+    instructions() >= Instructions::Amx && has_bf16_products()
 }
 
 /// Asks for memory that is about to be read.
@@ -712,14 +744,15 @@ pub(crate) enum Within {
 }
 
 impl Within {
-    /// What is left of steps, `per_word` elements each, and columns for some rows.
-    fn clip(self, rows: &Range<usize>, per_word: usize, steps: Range<usize>, cols: Range<usize>) -> [Range<usize>; 2] {
+    /// What is left of steps and columns for some rows.
+    fn clip<E: Element>(self, rows: &Range<usize>, steps: Range<usize>, cols: Range<usize>) -> [Range<usize>; 2] {
+        let (per_word, at_once) = (E::PER_WORD, E::steps_at_once());
         let before = |end: usize, range: &Range<usize>| range.start..end.clamp(range.start, range.end);
         match self {
             Within::All => [steps, cols],
             Within::LeftUpTo(n) => [before((rows.end + n).div_ceil(per_word), &steps), cols],
             Within::LeftFrom(n) => {
-                let first = rows.start.saturating_sub(n) / per_word;
+                let first = rows.start.saturating_sub(n) / per_word / at_once * at_once;
                 [first.clamp(steps.start, steps.end)..steps.end, cols]
             }
             Within::ResultUpTo(n) => [steps, before(rows.end + n, &cols)],
@@ -727,7 +760,7 @@ impl Within {
     }
 }
 
-/// Up to [`TILE_ROWS`] rows and [`panel_width`] columns of a product.
+/// Up to [`Element::tile_rows`] rows and [`panel_width`] columns of a product.
 ///
 /// `a` must be readable at `i * a_row + p * a_step`, `b` at `p * b_step + j`, `c` writable at `i * c_row + j`, for all
 /// `i < rows`, `p < steps`, `j < cols`.
@@ -900,10 +933,10 @@ impl<'a, E: Element> Rectangles<'a, E> {
         for first in (0..left.steps.max(1)).step_by(BLOCK_STEPS) {
             let steps = first.min(left.steps)..left.steps.min(first + BLOCK_STEPS);
             for j in cols.clone().step_by(width) {
-                for i in rows.clone().step_by(TILE_ROWS) {
-                    let rows = i..rows.end.min(i + TILE_ROWS);
+                for i in rows.clone().step_by(E::tile_rows()) {
+                    let rows = i..rows.end.min(i + E::tile_rows());
                     let panel = j..cols.end.min(j + width);
-                    let [steps, panel] = self.within.clip(&rows, E::PER_WORD, steps.clone(), panel);
+                    let [steps, panel] = self.within.clip::<E>(&rows, steps.clone(), panel);
                     if panel.is_empty() {
                         continue;
                     }

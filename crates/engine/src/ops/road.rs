@@ -12,7 +12,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::kernel::{Bf16, Element, Left, Packed, Rounded, product};
+use super::{
+    instructions::instructions,
+    kernel::{Bf16, Element, Left, Packed, Rounded, product},
+};
 use crate::files::options::cache_folder;
 
 /// How bf16 products are worked out.
@@ -126,7 +129,7 @@ fn remember(folder: &Path, path: &Path, what: &Remembered) -> std::io::Result<()
     Ok(())
 }
 
-/// What names this processor: the maker's name for it, family and model.
+/// What names this processor: the maker's name for it, family and model, and what of it is used.
 fn processor() -> String {
     #[cfg(target_arch = "x86_64")]
     {
@@ -137,7 +140,7 @@ fn processor() -> String {
             .flat_map(u32::to_le_bytes)
             .filter(|byte| *byte != 0)
             .collect();
-        format!("{} {:x}", String::from_utf8_lossy(&words).trim(), __cpuid(1).eax)
+        format!("{} {:x} {}", String::from_utf8_lossy(&words).trim(), __cpuid(1).eax, instructions())
     }
     #[cfg(not(target_arch = "x86_64"))]
     env::consts::ARCH.to_owned()

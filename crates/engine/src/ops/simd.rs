@@ -56,7 +56,7 @@ pub(crate) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
 fn arch() -> pulp::Arch {
     #[cfg(target_arch = "x86_64")]
     match instructions() {
-        Instructions::Avx512 => {}
+        Instructions::Avx512 | Instructions::Amx => {}
         Instructions::Avx2 => return pulp::x86::V3::try_new().map_or(pulp::Arch::Scalar, pulp::Arch::V3),
         Instructions::Portable => return pulp::Arch::Scalar,
     }
