@@ -28,12 +28,11 @@ use veridiff_core::{
     settings::Settings,
 };
 use veridiff_detector::{Detector, shipped};
-use veridiff_engine::files::source::called;
 use veridiff_report::{
     explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page},
     findings::judge_lines,
 };
-use veridiff_table::{Table, catalogue::models_of, files};
+use veridiff_table::{Table, files};
 use veridiff_text::sample::{Sample, Task};
 
 /// Columns of a page that is written to no terminal.
@@ -135,16 +134,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
     let mut models = args.model.options()?;
-    if let Asked::Named(detector) | Asked::Shipped(detector) = &detector
-        && columns.iter().any(|column| adapter::is_feature(column))
-    {
-        if models.models.is_empty() {
-            // those that its rows were scored with here
-            let is_scorer = |name: &String| detector.training.table.contains_key(&format!("model@{name}"));
-            models.models = models_of(&columns).into_iter().filter(is_scorer).collect();
-        }
-        let names: Vec<String> = models.models.iter().map(|spec| called(spec).to_owned()).collect();
-        models = models.with_adapters(&names, &detector.training.table);
+    if let Asked::Named(detector) | Asked::Shipped(detector) = &detector {
+        models = models.for_detector(detector);
     }
     let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
     drop(models);

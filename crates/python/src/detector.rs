@@ -22,6 +22,7 @@ use veridiff_table::Table;
 
 use crate::{
     error::{Fault, Result},
+    options::task,
     table::{self, Out, Stream},
     work::beside,
 };
@@ -55,6 +56,12 @@ impl Detector {
         let found = shipped::find(name);
         let detector = found.ok_or_else(|| Fault::new(format!("no detector `{name}` ships"), known()))?;
         Ok(Detector { detector: Arc::new(detector) })
+    }
+
+    /// The one that ships and judges texts of a task where none is named.
+    #[staticmethod]
+    fn shipped_for(task_name: &str) -> PyResult<Detector> {
+        Ok(Detector { detector: Arc::new(shipped::default_for(task(task_name)?)) })
     }
 
     /// The names of those that ship.

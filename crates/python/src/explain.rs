@@ -15,9 +15,10 @@ use crate::{
     work::beside,
 };
 
-/// Has a model read a change and a text: JSON as `explain --json` prints it, and a page for a browser.
+/// Has a model read a change and a text: JSON as `explain --json` prints it, and a page for a browser. A detector that nobody named is asked
+/// `if_fit`, if it is for these settings.
 #[pyfunction]
-#[pyo3(signature = (scorer, diff, text, task_name, id, features, reading, detector, progress))]
+#[pyo3(signature = (scorer, diff, text, task_name, id, features, reading, detector, if_fit, progress))]
 #[allow(clippy::too_many_arguments, reason = "the package gives all of them, by place")]
 pub fn explain(
     py: Python<'_>,
@@ -29,6 +30,7 @@ pub fn explain(
     features: Vec<String>,
     reading: Reading,
     detector: Option<Py<Detector>>,
+    if_fit: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     let (model, max_memory) = (Arc::clone(&scorer.model), scorer.place.max_memory()?);
@@ -47,7 +49,10 @@ pub fn explain(
         let settings = Settings { features, max_memory, ..Settings::default() };
         let mut explanation = Explanation::of_sample(&model, &sample, &reading.over(settings)?, None)?;
         if let Some(detector) = &detector {
-            let missing = explanation.judge(detector);
+            let missing = match if_fit {
+                true => explanation.judge_if_fit(detector).unwrap_or_default(),
+                false => explanation.judge(detector),
+            };
             if !missing.is_empty() {
                 explanation.notes.push(format!("no verdict: the detector needs {}", missing.join(", ")));
             }

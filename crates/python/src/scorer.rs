@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use veridiff_core::scorer::Scorer as Model;
 
-use crate::{error::Result, options::Place, work::beside};
+use crate::{detector::Detector, error::Result, options::Place, work::beside};
 
 /// A loaded model. It is read by several threads at once.
 #[pyclass(frozen, module = "veridiff._native")]
@@ -16,18 +16,30 @@ pub struct Scorer {
 
 #[pymethods]
 impl Scorer {
-    /// Finds the model, fetching what is missing, and loads it.
+    /// Finds the model, fetching what is missing, and loads it; for a detector's verdict with the adapter that this asks, and as the model that it
+    /// knows if none is named.
     #[new]
+    #[pyo3(signature = (model, place, progress, detector=None))]
     fn new(
         py: Python<'_>,
         model: Option<String>,
         place: Place,
         progress: Option<Bound<'_, PyAny>>,
+        detector: Option<Py<Detector>>,
     ) -> PyResult<Scorer> {
         let at = place.clone();
+        let detector = detector.map(|detector| Arc::clone(&detector.get().detector));
         let model = beside(py, progress.as_ref(), move |teller| {
-            teller.far(&format!("loading {}", model.as_deref().unwrap_or("the default model")), 0, 0);
-            let models = at.options(model.into_iter().collect())?.load()?;
+            let mut options = at.options(model.into_iter().collect())?;
+            if let Some(detector) = &detector {
+                options = options.for_detector(detector);
+            }
+            teller.far(
+                &format!("loading {}", options.models.first().map_or("the default model", String::as_str)),
+                0,
+                0,
+            );
+            let models = options.load()?;
             let first: Result<Model> = models.into_iter().next().ok_or_else(|| "no model was named".to_owned().into());
             first
         })?;

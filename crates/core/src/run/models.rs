@@ -6,9 +6,10 @@ use candle_core::{DType, Device};
 
 use crate::{
     Error, Result,
-    families::adapter::ADAPTER,
+    families::adapter::{self, ADAPTER},
     scorer::{Prepared, Scorer},
 };
+use veridiff_detector::Detector;
 use veridiff_engine::{
     files::{
         adapter::shipped_as,
@@ -17,6 +18,7 @@ use veridiff_engine::{
     },
     plan::{Footprint, Lengths, Limits},
 };
+use veridiff_table::catalogue::models_of;
 
 /// Which models, and where they run.
 #[derive(Debug, Clone)]
@@ -159,6 +161,22 @@ impl ModelOptions {
         };
         ModelOptions { models: self.models.iter().enumerate().map(adapted).collect(), ..self }
     }
+
+    /// These models for a detector's verdict on one text: where it asks an adapter each has the one that it was fitted with, and where none
+    /// is named they are those that read its rows.
+    #[must_use]
+    pub fn for_detector(mut self, detector: &Detector) -> ModelOptions {
+        let (columns, table) = (detector.feature_names(), &detector.training.table);
+        if !columns.iter().any(|column| adapter::is_feature(column)) {
+            return self;
+        }
+        if self.models.is_empty() {
+            let is_scorer = |name: &String| table.contains_key(&format!("model@{name}"));
+            self.models = models_of(&columns).into_iter().filter(is_scorer).collect();
+        }
+        let names: Vec<String> = self.models.iter().map(|spec| called(spec).to_owned()).collect();
+        self.with_adapters(&names, table)
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +205,19 @@ mod tests {
         assert_eq!(with(&["small=m.gguf", "other"], fingerprint), ["small=m.gguf+truth", "other"]);
         assert_eq!(with(&["small+own.safetensors"], fingerprint), ["small+own.safetensors"]);
         assert_eq!(with(&["small"], "of another"), ["small"]);
+    }
+
+    #[test]
+    fn a_detector_is_read_with_its_own_model_and_adapter_unless_another_is_named() {
+        let models = |given: &[&str], detector: &str| {
+            let models = given.iter().map(|spec| (*spec).to_owned()).collect();
+            let options = ModelOptions { models, ..ModelOptions::default() };
+            options.for_detector(&veridiff_detector::shipped::find(detector).unwrap()).models
+        };
+        assert_eq!(models(&[], "truth"), ["smollm2-135m+truth"]);
+        assert_eq!(models(&["smollm2-135m=m.gguf"], "truth"), ["smollm2-135m=m.gguf+truth"]);
+        assert_eq!(models(&["folder/x"], "truth"), ["folder/x"]);
+        assert!(models(&[], "review").is_empty());
     }
 
     #[test]

@@ -28,7 +28,9 @@ def _names(names: Names) -> list[str]:
     return list(names)
 
 
-def _place(device: str, dtype: str, max_memory: Optional[str], offline: bool) -> dict[str, Any]:
+def _place(
+    device: str = "cpu", dtype: str = "f32", max_memory: Optional[str] = None, offline: bool = False
+) -> dict[str, Any]:
     return {"device": device, "dtype": dtype, "max_memory": max_memory, "offline": offline}
 
 
@@ -643,27 +645,32 @@ def explain(
     diff, text, task
         As in :func:`check`.
     model : str or Scorer, optional
-        Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it.
+        Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it. Without it the one that the detector knows.
     features
         What is measured beside what ``detector`` needs of this model; ``uncertainty`` alone leaves out attribution, which takes most
         of the time.
-    detector
-        Its verdict is added, with what each feature contributes (log-odds).
+    detector : Detector, str or path, optional
+        Its verdict is added, with what each feature contributes (log-odds). By default, where no model is named, that of the shipped one
+        for the task, if it is for these settings; ``"none"`` for none. A model that is named is read with the adapter that it asks; one
+        that is loaded is read as it is.
     """
     if isinstance(model, Scorer) and place:
         raise VeridiffError(f"`{next(iter(place))}` is not for a model that is loaded", "give it to `Scorer`")
-    scorer = model if isinstance(model, Scorer) else Scorer(model, progress=progress, **place)
+    is_default = detector is None and model is None
+    judge = _native.Detector.shipped_for(task) if is_default else None if detector == "none" else _detector(detector)
     with showing(progress) as bars:
+        scorer = model._native if isinstance(model, Scorer) else _native.Scorer(model, _place(**place), bars, judge)
         return Explanation(
             *_native.explain(
-                scorer._native,
+                scorer,
                 diff,
                 text,
                 task,
                 id,
                 _names(features),
                 _reading(preset, prompt, max_tokens),
-                _detector(detector),
+                judge,
+                is_default,
                 bars,
             )
         )
