@@ -218,7 +218,9 @@ fn token() -> Item {
 }
 
 fn detectors() -> Item {
-    Item::new("detectors", State::Good, format!("{}, by `{DEFAULT_CARD}`", shipped::names().join(" and ")))
+    let asked = Task::ALL.map(shipped::default_name).join(" and ");
+    let says = format!("{}; where none is named {asked}, by `{DEFAULT_CARD}`", shipped::names().join(", "));
+    Item::new("detectors", State::Good, says)
 }
 
 /// How long a comment takes, if the model is here.

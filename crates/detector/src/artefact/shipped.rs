@@ -38,7 +38,16 @@ pub fn find(name: &str) -> Option<Detector> {
 
 /// The one for texts of a task.
 pub fn default_for(task: Task) -> Detector {
-    SHIPPED.iter().find(|shipped| shipped.task == task).expect("a test finds one for every task").read()
+    of_task(task).read()
+}
+
+/// The name of the one for texts of a task.
+pub fn default_name(task: Task) -> &'static str {
+    of_task(task).name
+}
+
+fn of_task(task: Task) -> &'static Shipped {
+    SHIPPED.iter().find(|shipped| shipped.task == task).expect("a test finds one for every task")
 }
 
 #[cfg(test)]
