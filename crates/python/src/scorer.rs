@@ -16,8 +16,8 @@ pub struct Scorer {
 
 #[pymethods]
 impl Scorer {
-    /// Finds the model, fetching what is missing, and loads it; for a detector's verdict with the adapter that this asks, and as the model that it
-    /// knows if none is named.
+    /// Finds the model, fetching what is missing, and loads it; for the verdict of a detector that asks an adapter with that, and as the first
+    /// model that it knows if none is named.
     #[new]
     #[pyo3(signature = (model, place, progress, detector=None))]
     fn new(
@@ -33,6 +33,7 @@ impl Scorer {
             let mut options = at.options(model.into_iter().collect())?;
             if let Some(detector) = &detector {
                 options = options.for_detector(detector);
+                options.models.truncate(1);
             }
             teller.far(
                 &format!("loading {}", options.models.first().map_or("the default model", String::as_str)),

@@ -64,5 +64,12 @@ def test_an_explanation_is_the_commands(command, tmp_path) -> None:
     detector = veridiff.fit(table, bootstrap=0)
     verdict = model.explain(DIFF, text, features="uncertainty", detector=detector).to_dict()["verdict"]
     assert verdict["p_hallucination"] == veridiff.check(DIFF, text, detector=detector, model=TINY).p_detector
+    named = veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector=detector).to_dict()
+    assert named["verdict"] == verdict
+    # who names a model and no detector is told no verdict, as by the command; one whose model is another says what it lacks
+    for silent in (None, "none"):
+        assert veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector=silent).to_dict()["verdict"] is None
+    other = veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector="truth").to_dict()
+    assert other["verdict"] is None and "adapter_text@smollm2-135m" in " ".join(other["notes"])
     page = explained._repr_html_()
     assert page.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in page and "<script" not in page

@@ -57,6 +57,14 @@ impl fmt::Display for Instructions {
 /// processor does not have is not used, and a name that is none of these says nothing.
 pub const SWITCH: &str = "VERIDIFF_VECTORS";
 
+/// What the processor says of itself. The function was unsafe before it was not, and both compile.
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe, reason = "which it is depends on the version of Rust")]
+pub(super) fn cpuid(leaf: u32, sub_leaf: u32) -> std::arch::x86_64::CpuidResult {
+    // SAFETY: every processor of this kind has the instruction.
+    unsafe { std::arch::x86_64::__cpuid_count(leaf, sub_leaf) }
+}
+
 /// The vectors that the kernels use in this process: the widest that there are, and none wider than [`SWITCH`] says.
 pub fn instructions() -> Instructions {
     static CHOSEN: OnceLock<Instructions> = OnceLock::new();

@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    instructions::instructions,
+    instructions::{cpuid, instructions},
     kernel::{Bf16, Element, Left, Packed, Rounded, product},
 };
 use crate::files::options::cache_folder;
@@ -133,14 +133,13 @@ fn remember(folder: &Path, path: &Path, what: &Remembered) -> std::io::Result<()
 fn processor() -> String {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::__cpuid;
         let words: Vec<u8> = (0x8000_0002..=0x8000_0004_u32)
-            .map(__cpuid)
+            .map(|leaf| cpuid(leaf, 0))
             .flat_map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx])
             .flat_map(u32::to_le_bytes)
             .filter(|byte| *byte != 0)
             .collect();
-        format!("{} {:x} {}", String::from_utf8_lossy(&words).trim(), __cpuid(1).eax, instructions())
+        format!("{} {:x} {}", String::from_utf8_lossy(&words).trim(), cpuid(1, 0).eax, instructions())
     }
     #[cfg(not(target_arch = "x86_64"))]
     env::consts::ARCH.to_owned()

@@ -645,14 +645,15 @@ def explain(
     diff, text, task
         As in :func:`check`.
     model : str or Scorer, optional
-        Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it. Without it the one that the detector knows.
+        Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it. Without it the default; for a detector
+        that asks an adapter the one that it knows.
     features
         What is measured beside what ``detector`` needs of this model; ``uncertainty`` alone leaves out attribution, which takes most
         of the time.
     detector : Detector, str or path, optional
         Its verdict is added, with what each feature contributes (log-odds). By default, where no model is named, that of the shipped one
-        for the task, if it is for these settings; ``"none"`` for none. A model that is named is read with the adapter that it asks; one
-        that is loaded is read as it is.
+        for the task, if it is for these settings; ``"none"`` for none. A model that is called as the detector calls it (``NAME=SOURCE``)
+        is read with the adapter that it asks; one that is loaded is read as it is.
     """
     if isinstance(model, Scorer) and place:
         raise VeridiffError(f"`{next(iter(place))}` is not for a model that is loaded", "give it to `Scorer`")

@@ -3,9 +3,10 @@
 //! An instruction adds the products of its 16 words up before they reach the sums, so what is left out of a reduction at its beginning has
 //! to be a multiple of [`STEPS`] ([`super::Within`]), or a row would depend on those beside it.
 
-use std::{arch::asm, mem::MaybeUninit};
+use std::{arch::asm, mem::MaybeUninit, sync::OnceLock};
 
 use super::{BLOCK_STEPS, Bf16, Tile, WIDEST};
+use crate::ops::instructions::cpuid;
 
 /// Rows of a tile register.
 pub(super) const ROWS: usize = 16;
@@ -20,12 +21,10 @@ const LAST: usize = 7;
 
 /// Whether this processor has the instructions and the system lets us use their registers, for which a process has to ask.
 pub(crate) fn is_there() -> bool {
-    use std::{arch::x86_64::__cpuid_count, sync::OnceLock};
     static IS_THERE: OnceLock<bool> = OnceLock::new();
     *IS_THERE.get_or_init(|| {
         const BF16_AND_TILES: u32 = 1 << 22 | 1 << 24;
-        let has_instructions =
-            __cpuid_count(0, 0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES;
+        let has_instructions = cpuid(0, 0).eax >= 7 && cpuid(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES;
         has_instructions && is_allowed()
     })
 }

@@ -21,7 +21,7 @@ fn turned(b: &[f32], n: usize, k: usize) -> Vec<f32> {
 ///
 /// `bound` is relative to the sum of the products' magnitudes: the accumulator's rounding.
 fn check<E: Element>(bound: f64) {
-    // tiles of 1 to 6 rows, panels of 1 to 4 vectors with and without a rest, one step, odd and several blocks of steps
+    // tiles of 1 to 6 rows (of AMX up to 13 and 16), panels of 1 to 4 vectors with and without a rest, one step, odd and several blocks of steps
     for (m, n, k) in [(1, 1, 1), (7, 64, 3), (13, 130, 65), (6, 17, 2049), (101, 33, 64), (5, 48, 7)] {
         let (a, b) = (real::<E::Real>(&noise(m * (k + 2), 0.3)), real::<E::Real>(&noise(n * (k + 1), 0.9)));
         let rounded = |v: E::Real| E::elements(E::word(v, E::Real::default()))[0].to_f64();
