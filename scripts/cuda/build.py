@@ -160,7 +160,7 @@ def bundle(folder, cu13, target, with_libraries):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", metavar="DIR", type=Path, help="copy programs and libraries there (0.9 GB)")
-    parser.add_argument("--no-libraries", action="store_true", help="put only the programs into it, packed (32 MB): for a "
+    parser.add_argument("--no-libraries", action="store_true", help="put only the programs into it, packed: for a "
                         "machine whose Python has the libraries, see benches/gpu.sh")
     parser.add_argument("arguments", nargs="*", metavar="-- ARGUMENT", help="further arguments for cargo build")
     args = parser.parse_args()
