@@ -6,10 +6,11 @@ use anyhow::Context;
 
 use super::{
     Exit,
-    judge::{distinct_specs, replies_beside, tell_hosts},
+    judge::{distinct_specs, tell_hosts},
 };
 use crate::{
     args::{
+        backend::beside,
         batch::{Asking, BatchArgs},
         samples::{BeginArgs, ChoiceArgs},
         scoring::PlaceArgs,
@@ -168,7 +169,7 @@ impl Args {
 
     /// Where replies go. What an earlier run has left is taken up, removed, or refused, as asked for.
     fn replies_file(&self, asking: &Asking) -> anyhow::Result<PathBuf> {
-        let replies = self.replies.clone().unwrap_or_else(|| replies_beside(&self.output));
+        let replies = self.replies.clone().unwrap_or_else(|| beside(&self.output));
         for file in [&self.output, &replies] {
             match self.begin.begin() {
                 Begin::Resume => {}

@@ -10,6 +10,7 @@ use std::{
 use super::Exit;
 use crate::{
     args::{
+        backend::beside,
         batch::BatchArgs,
         choice,
         samples::{BeginArgs, ChoiceArgs, print_summary, tell_failures},
@@ -225,13 +226,6 @@ pub(super) fn distinct_specs(backends: &[String]) -> anyhow::Result<Vec<Spec>> {
     Ok(specs)
 }
 
-/// Where the replies of a run go that writes `output`.
-pub(super) fn replies_beside(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".replies.jsonl");
-    PathBuf::from(name)
-}
-
 impl Args {
     /// The backends with the options that are theirs.
     fn specs(&self) -> anyhow::Result<Vec<Spec>> {
@@ -279,7 +273,7 @@ impl Args {
     /// Where replies go: nowhere if all of them come from finished studies.
     fn store(&self, specs: &[Spec], output: Option<&Path>) -> anyhow::Result<Arc<Store>> {
         let replays = specs.iter().all(|spec| matches!(spec.kind, SpecKind::Replay(_)));
-        Ok(Arc::new(match self.replies.clone().or(output.map(replies_beside)) {
+        Ok(Arc::new(match self.replies.clone().or(output.map(beside)) {
             Some(path) if !replays => Store::open(&path)?,
             _ => Store::in_memory(),
         }))

@@ -3,18 +3,24 @@
 use anyhow::Context;
 
 use crate::{
-    args::rows::{FigureArgs, RowArgs},
+    args::{
+        backend,
+        rows::{FigureArgs, RowArgs},
+    },
     terminal::print,
 };
 use veridiff_judge::{
     evaluation::{JudgeEvaluation, JudgesEvaluation, evaluate_judges},
     figures::{JudgeFigures, ReactionFigures},
+    store::Store,
 };
 use veridiff_report::{Grid, TableFormat, part, rate, records_csv, with_interval};
 
-/// Prints the tables of a table's judges.
+/// Prints the tables of a table's judges, with the seconds of the file of replies, where it lies beside the table.
 pub fn run(rows: &RowArgs, figures: &FigureArgs, format: TableFormat) -> anyhow::Result<()> {
-    let evaluation = evaluate_judges(&rows.table()?, figures.settings()).with_context(|| rows.place())?;
+    let replies = Store::read(&backend::beside(&rows.input)).ok();
+    let evaluation =
+        evaluate_judges(&rows.table()?, replies.as_ref(), figures.settings()).with_context(|| rows.place())?;
     let grids = [
         verdicts(&evaluation),
         both_classes(&evaluation),
@@ -132,7 +138,17 @@ fn ranking(evaluation: &JudgesEvaluation) -> Grid {
 
 /// How answers were read, and what they took.
 fn readings(evaluation: &JudgesEvaluation) -> Grid {
-    let heads = ["judge", "rows", "mass", "readings agree", "tokens\nin", "tokens\nout", "tokens\nreasoning", "cost"];
+    let heads = [
+        "judge",
+        "rows",
+        "mass",
+        "readings agree",
+        "tokens\nin",
+        "tokens\nout",
+        "tokens\nreasoning",
+        "cost",
+        "seconds",
+    ];
     let mut grid = Grid::new("Answers: how they were read, and means a row of what the judge took", &heads);
     for judge in &evaluation.judges {
         let n: usize = judge.statuses.values().sum();
@@ -148,6 +164,7 @@ fn readings(evaluation: &JudgesEvaluation) -> Grid {
             mean(judge.spent.output),
             mean(judge.spent.reasoning),
             judge.spent.cost.map_or_else(|| "-".to_owned(), |cost| format!("{cost:.5}")),
+            judge.spent.seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}")),
         ]);
     }
     grid

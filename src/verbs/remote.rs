@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::judge::{distinct_specs, replies_beside, tell_hosts};
+use super::judge::{distinct_specs, tell_hosts};
 use crate::{
-    args::scoring::ModelArgs,
+    args::{backend::beside, scoring::ModelArgs},
     terminal::{UsageError, note},
 };
 use veridiff_core::settings::Settings;
@@ -58,7 +58,7 @@ impl Remotes {
         self.0.iter().try_for_each(|spec| RemoteScorer::check(&spec.column_name(), settings))?;
         let asks = self.0.iter().any(|spec| matches!(spec.kind, SpecKind::OpenAi(_)));
         let store = Arc::new(match output {
-            Some(output) if asks => Store::open(&replies_beside(output))?,
+            Some(output) if asks => Store::open(&beside(output))?,
             _ => Store::in_memory(),
         });
         tell_hosts(&self.0, n_samples);

@@ -537,6 +537,12 @@ fn a_judges_table_is_evaluated_and_fitted() {
     let output = desk.run("eval --input t.parquet --judges --json");
     let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(whole["judges"][0]["figures"]["counts"]["true_positive"], json!(20));
+    // how long replies were waited for is told by their file, whatever rows are looked at, and by nothing else
+    assert!(whole["judges"][0]["spent"]["seconds"].is_number(), "{whole}");
+    fs::rename(desk.path("t.parquet.replies.jsonl"), desk.path("elsewhere.jsonl")).unwrap();
+    let output = desk.run("eval --input t.parquet --judges --json");
+    let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(whole["judges"][0]["spent"]["seconds"].is_null(), "{whole}");
     for format in ["md", "csv", "latex"] {
         assert_eq!(desk.run(&format!("eval --input t.parquet --judges --format {format}")).status.code(), Some(0));
     }

@@ -13,7 +13,11 @@ use veridiff_detector::{
 };
 use veridiff_table::{Table, TableError};
 
-use crate::figures::{Counts, JudgeFigures, ReactionFigures, flip_rate, quadratic_kappa, reaction_figures};
+use crate::{
+    figures::{Counts, JudgeFigures, ReactionFigures, flip_rate, quadratic_kappa, reaction_figures},
+    recorder::mean_seconds,
+    store::Store,
+};
 
 /// The column of what readers thought of a comment: `up`, `down` or nothing.
 const REACTION: &str = "reaction";
@@ -95,6 +99,9 @@ pub struct Spent {
     pub reasoning: Option<f64>,
     /// In the currency of the prices.
     pub cost: Option<f64>,
+    /// Seconds that its replies were waited for, by the means a reply of the file of replies; of several that were waited for at once each
+    /// has the whole.
+    pub seconds: Option<f64>,
 }
 
 /// Two judges, or two strategies of one, on the rows that both have judged.
@@ -156,11 +163,16 @@ impl EvaluationError {
     }
 }
 
-/// Evaluates every judge and strategy of a table.
+/// Evaluates every judge and strategy of a table. How long replies were waited for is told by their file, if it is given: the table has
+/// nothing that differs from run to run.
 ///
 /// # Errors
 /// [`EvaluationError`].
-pub fn evaluate_judges(table: &Table, settings: EvalSettings) -> Result<JudgesEvaluation, EvaluationError> {
+pub fn evaluate_judges(
+    table: &Table,
+    replies: Option<&Store>,
+    settings: EvalSettings,
+) -> Result<JudgesEvaluation, EvaluationError> {
     let judges = judges_of(table)?;
     if judges.is_empty() {
         return Err(EvaluationError::NoJudges);
@@ -178,7 +190,11 @@ pub fn evaluate_judges(table: &Table, settings: EvalSettings) -> Result<JudgesEv
     let all = Counts::of(labels.iter().flatten().map(|label| (*label, Some(false))));
     let mut evaluated = Vec::new();
     for judge in &judges {
-        evaluated.push(evaluation_of(table, judge, &labels, liked.as_deref(), &groups, settings)?);
+        let mut evaluation = evaluation_of(table, judge, &labels, liked.as_deref(), &groups, settings)?;
+        let n_replies = mean_of(&numbers_of(table, &format!("n_judge_replies@{}", judge.judge))?);
+        let a_reply = replies.and_then(|replies| mean_seconds(replies, &judge.judge));
+        evaluation.spent.seconds = n_replies.zip(a_reply).map(|(n, seconds)| n * seconds);
+        evaluated.push(evaluation);
     }
     let mut pairs = Vec::new();
     for (i, first) in judges.iter().enumerate() {
@@ -298,6 +314,7 @@ fn evaluation_of(
             output: mean_of(&of("n_judge_out")?),
             reasoning: mean_of(&of("n_judge_reasoning")?),
             cost: mean_of(&of("judge_cost")?),
+            seconds: None,
         },
         figures,
     })
@@ -439,7 +456,8 @@ mod tests {
                 "judge_direct_status@j": "error", "n_judge_in@j": 100, "judge_cost@j": 0.5 })));
         }
         rows.push(row(json!({ "id": "u", "group": "x", "judge_direct@j": 4, "judge_direct_p@j": 1 })));
-        let evaluation = evaluate_judges(&Table::from_rows(&rows, &BTreeMap::new()).unwrap(), settings()).unwrap();
+        let evaluation =
+            evaluate_judges(&Table::from_rows(&rows, &BTreeMap::new()).unwrap(), None, settings()).unwrap();
         let [direct, tree] = &evaluation.judges[..] else { panic!("two strategies") };
         let near = |got: Option<f64>, want: f64| assert!((got.unwrap() - want).abs() < 5e-4, "{got:?} {want}");
         near(direct.figures.positive.precision, 0.758);
@@ -475,7 +493,7 @@ mod tests {
             )
         };
         let table = Table::from_rows(&(0..80).map(row_of).collect::<Vec<_>>(), &BTreeMap::new()).unwrap();
-        let ranking = evaluate_judges(&table, settings()).unwrap().judges[0].ranking.clone().unwrap();
+        let ranking = evaluate_judges(&table, None, settings()).unwrap().judges[0].ranking.clone().unwrap();
         let (auc, interval, within) = (ranking.auc.unwrap(), ranking.interval.unwrap(), ranking.within_generators);
         assert_eq!((auc, interval.high, within.auc), (0.0, 0.0, Some(0.0)));
     }
@@ -486,14 +504,15 @@ mod tests {
             .iter()
             .map(|(reaction, p)| row(json!({ "id": "a", "reaction": reaction, "judge_flag@j": p })))
             .collect();
-        let evaluation = evaluate_judges(&Table::from_rows(&rows, &BTreeMap::new()).unwrap(), settings()).unwrap();
+        let evaluation =
+            evaluate_judges(&Table::from_rows(&rows, &BTreeMap::new()).unwrap(), None, settings()).unwrap();
         let panel = &evaluation.judges[0];
         let reactions = panel.reactions.unwrap();
         assert_eq!((&*panel.strategy, reactions.n), ("panel", 3));
         assert_eq!((reactions.consistency, reactions.coverage), (Some(1.0), Some(0.5)));
         assert_eq!(evaluation.reactions_if_never.unwrap().coverage, Some(1.0));
         let none = Table::from_rows(&[row(json!({ "id": "a" }))], &BTreeMap::new()).unwrap();
-        assert!(matches!(evaluate_judges(&none, settings()), Err(EvaluationError::NoJudges)));
+        assert!(matches!(evaluate_judges(&none, None, settings()), Err(EvaluationError::NoJudges)));
     }
 
     #[test]

@@ -86,6 +86,13 @@ pub fn prefix_of(identity: &BTreeMap<String, String>) -> String {
     format!("{}/", &format!("{:x}", Sha256::digest(bytes))[..16])
 }
 
+/// The mean of the seconds that replies of the backend called `name` were waited for, those of attempts that could not be read among them;
+/// none if the store has none that says so. Replies that were waited for at once have the whole of the time each.
+pub fn mean_seconds(store: &Store, name: &str) -> Option<f64> {
+    let about: About = store.get(&format!("@{name}"))?;
+    store.mean_seconds(&prefix_of(&about.identity))
+}
+
 impl Recorder {
     /// A backend called `name`, whose replies go into `store`. What an earlier run has paid counts against the purse's bound.
     ///

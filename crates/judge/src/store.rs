@@ -9,6 +9,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     sync::{Condvar, Mutex},
+    time::Instant,
 };
 
 use serde::{
@@ -24,6 +25,9 @@ use crate::failure::{Failure, JudgeError, Kind};
 
 /// The key of a line's content.
 const VALUE: &str = "value";
+
+/// The key of how many seconds a line's content was waited for.
+const SECONDS: &str = "seconds";
 
 /// The key that tells a journal's header.
 const HEADER: &str = "veridiff_journal";
@@ -48,6 +52,7 @@ struct Line<'a, T> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     value: T,
+    seconds: Option<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -201,10 +206,25 @@ impl Store {
             // values of other keys have other forms
             let is_one =
                 serde_json::from_slice(&bytes).is_ok_and(|line: Line<'_, IgnoredAny>| line.id.starts_with(prefix));
-            if let Some(Line { id, value }) = is_one.then(|| serde_json::from_slice(&bytes).ok()).flatten() {
+            if let Some(Line { id, value, .. }) = is_one.then(|| serde_json::from_slice(&bytes).ok()).flatten() {
                 each(&id, value);
             }
         }
+    }
+
+    /// The mean of the seconds that were waited for what is in files under keys that begin in some way; none where no line says them.
+    pub fn mean_seconds(&self, prefix: &str) -> Option<f64> {
+        let mut lines = self.lines();
+        let (mut n, mut sum) = (0_u32, 0.0);
+        for place in lines.places.in_order() {
+            let Some(bytes) = lines.line(place) else { continue };
+            let line =
+                serde_json::from_slice(&bytes).ok().filter(|line: &Line<'_, IgnoredAny>| line.id.starts_with(prefix));
+            if let Some(seconds) = line.and_then(|line| line.seconds) {
+                (n, sum) = (n + 1, sum + seconds);
+            }
+        }
+        (n > 0).then(|| sum / f64::from(n))
     }
 
     /// Keeps something under a key: first in the file, then in memory, where there is no file.
@@ -212,12 +232,18 @@ impl Store {
     /// # Errors
     /// [`Kind::NotKept`] if the file takes it not.
     pub fn put(&self, key: &str, value: &impl Serialize) -> Result<(), Failure> {
+        self.keep(key, value, None)
+    }
+
+    /// The same, with how many seconds it was waited for.
+    fn keep(&self, key: &str, value: &impl Serialize, seconds: Option<f64>) -> Result<(), Failure> {
         let value = serde_json::to_value(value).map_err(|error| Failure::new(Kind::NotKept, error.to_string()))?;
         let mut lines = self.lines();
         let lines = &mut *lines;
         match &mut lines.journal {
             Some(journal) => {
-                let row = Row::from_iter([(ID_COLUMN.to_owned(), key.into()), (VALUE.to_owned(), value)]);
+                let mut row = Row::from_iter([(ID_COLUMN.to_owned(), key.into()), (VALUE.to_owned(), value)]);
+                row.extend(seconds.map(|seconds| (SECONDS.to_owned(), seconds.into())));
                 journal.append(&row).map_err(|error| Failure::new(Kind::NotKept, error.to_string()))?;
                 lines.places.insert(key, lines.n_read + journal.last_line());
             }
@@ -249,8 +275,10 @@ impl Store {
         }
         drop(lines);
         let _open = Open { store: self, key };
+        let started = Instant::now();
         let value = ask()?;
-        self.put(key, &value)?;
+        let seconds = (started.elapsed().as_secs_f64() * 1e4).round() / 1e4;
+        self.keep(key, &value, Some(seconds))?;
         Ok(value)
     }
 }
@@ -301,6 +329,7 @@ mod tests {
             let answer = store.get_or_ask::<String>("k", || panic!("asked again"));
             assert_eq!(answer.unwrap(), "answer");
             assert_eq!(store.get::<String>("torn"), None);
+            assert!(store.mean_seconds("k").unwrap() >= 0.02 && store.mean_seconds("other").is_none());
         }
     }
 
