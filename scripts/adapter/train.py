@@ -393,7 +393,7 @@ def export(model, path, eos, metadata):
 
 
 def adopt(model, path):
-    """Takes over the adapter that `export` wrote."""
+    """Takes over an adapter that `export` or cut.py wrote; what that one lacks of the ranks adds nothing, until it is learnt."""
     with safe_open(path, "pt") as file:
         template = file.metadata()["template"]
     if template != TEMPLATE:
@@ -405,8 +405,14 @@ def adopt(model, path):
         for key, a in model.a.items():
             for i in range(len(a)):
                 at = f"model.layers.{model.first_layer + i}.{key.replace('/', '.')}"
-                a[i] = tensors[f"{at}.lora_A.weight"].float()
-                model.b[key][i] = tensors[f"{at}.lora_B.weight"].float() / model.scale
+                model.b[key][i].zero_()
+                if f"{at}.lora_A.weight" not in tensors:
+                    continue
+                rank = len(tensors[f"{at}.lora_A.weight"])
+                if rank > len(a[i]):
+                    raise SystemExit(f"{path} has rank {rank}: give --rank {rank} or more")
+                a[i][:rank] = tensors[f"{at}.lora_A.weight"].float()
+                model.b[key][i][:, :rank] = tensors[f"{at}.lora_B.weight"].float() / model.scale
 
 
 def main():

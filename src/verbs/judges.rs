@@ -7,7 +7,7 @@ use crate::{
         backend,
         rows::{FigureArgs, RowArgs},
     },
-    terminal::print,
+    terminal::{note, print},
 };
 use veridiff_judge::{
     evaluation::{JudgeEvaluation, JudgesEvaluation, evaluate_judges},
@@ -18,7 +18,11 @@ use veridiff_report::{Grid, TableFormat, part, rate, records_csv, with_interval}
 
 /// Prints the tables of a table's judges, with the seconds of the file of replies, where it lies beside the table.
 pub fn run(rows: &RowArgs, figures: &FigureArgs, format: TableFormat) -> anyhow::Result<()> {
-    let replies = Store::read(&backend::beside(&rows.input)).ok();
+    let path = backend::beside(&rows.input);
+    let replies = path.exists().then(|| Store::read(&path)).transpose().unwrap_or_else(|error| {
+        note(&format!("no seconds: {error}"));
+        None
+    });
     let evaluation =
         evaluate_judges(&rows.table()?, replies.as_ref(), figures.settings()).with_context(|| rows.place())?;
     let grids = [

@@ -264,7 +264,7 @@ fn slips_get_a_guess() {
     let desk = Desk::new();
     desk.write("d.diff", "@@ -1 +1 @@\n-a\n+b\n");
     desk.run(&["check", "d.diff", "-m", "adds b", "--detector", "reviw"])
-        .refused(&["neither a shipped detector (review, truth, commit)", "hint: did you mean `review`?"]);
+        .refused(&["neither a shipped detector (review, truth, commit, deep)", "hint: did you mean `review`?"]);
     let diff = desk.text("d.diff");
     desk.run_with_stdin(&["check", "-"], &diff)
         .refused(&["`-` is a diff, where samples are read", "veridiff check -m TEXT"]);

@@ -594,7 +594,7 @@ mod tests {
     const _: () = is_shared::<Gate>();
 
     #[test]
-    fn of_the_shipped_detectors_only_that_by_name_needs_no_scorer() {
+    fn of_the_shipped_detectors_only_that_of_words_needs_no_scorer() {
         for name in shipped::names() {
             let needs = Needs::of(&shipped::find(name).unwrap(), false).unwrap();
             let n_scorers = usize::from(name != "commit");
@@ -602,7 +602,7 @@ mod tests {
             assert_eq!(needs.features.needs_source(SCORER), n_scorers > 0);
             assert!(needs.features.needs_source(TEXT) && !needs.features.needs_attribution());
             // one pass is enough: what an adapter answers is not read by the model without it besides
-            assert_eq!(needs.features.needs_likelihood(), name != "truth", "{name}");
+            assert_eq!(needs.features.needs_likelihood(), !matches!(name, "truth" | "deep"), "{name}");
         }
         assert!(Needs::of(&shipped::default_for(Task::Review), true).unwrap().features.needs_attribution());
         assert!(Needs::of(&shipped::default_for(Task::Commit), true).unwrap().features.needs_likelihood());

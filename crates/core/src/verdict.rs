@@ -115,16 +115,21 @@ impl Opinion {
         Opinion { leaning: detector.verdict(p), p, is_taught }
     }
 
-    /// Whether a text is rather false than true.
-    fn doubts(self) -> bool {
+    /// Why a text is not clear for having the names and words of the change, if it is not: it is rather false than true, or a detector that
+    /// was taught what is true, which knows more than names and words, does not call it supported.
+    fn doubt(self) -> Option<&'static str> {
         const EVEN: f64 = 0.5;
-        self.p >= EVEN || self.leaning == Leaning::Unsupported
+        if self.p >= EVEN || self.leaning == Leaning::Unsupported {
+            return Some("its names and words are those of the change, but such texts are rather false than true");
+        }
+        (self.is_taught && self.leaning != Leaning::Supported)
+            .then_some("its names and words are those of the change, but that it is true is not sure enough")
     }
 }
 
 /// What is said of a whole text: a fact decides where there is one; a detector's `unsupported` counts where no fact holds, and its
 /// `supported` where the facts leave the text open. That names and words are those of the change clears no text that the detector finds
-/// rather false than true, and keeps none from being unsupported for a detector that was taught what is true.
+/// rather false than true; for a detector that was taught what is true it clears none by itself, and keeps none from being unsupported.
 pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let statements: Vec<Decided> = judgement.statements.iter().map(of_statement).collect();
     let worst = statements.iter().map(|decided| decided.verdict).max().unwrap_or(Verdict::NothingToCheck);
@@ -147,18 +152,17 @@ pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
         judgement.statements.iter().any(|judged| matches!(judged.standing(), Some(Standing::Named | Standing::Worded)))
     };
     let is_taught = opinion.is_some_and(|opinion| opinion.is_taught);
-    match opinion.map(|opinion| opinion.leaning) {
-        Some(Leaning::Unsupported) if is_taught && (worst == Verdict::Abstain || rests_on_names()) => {
+    let doubt = opinion.and_then(Opinion::doubt).filter(|_| worst == Verdict::Clear && rests_on_names());
+    match (opinion.map(|opinion| opinion.leaning), doubt) {
+        (Some(Leaning::Unsupported), _) if is_taught && (worst == Verdict::Abstain || rests_on_names()) => {
             Decided::of(Verdict::Unsupported)
         }
-        _ if worst == Verdict::Clear && opinion.is_some_and(Opinion::doubts) && rests_on_names() => {
-            Decided::abstains("its names and words are those of the change, but such texts are rather false than true")
-        }
-        Some(Leaning::Unsupported) if absent => Decided::of(Verdict::Unsupported),
-        Some(Leaning::Unsupported) if worst == Verdict::Abstain => {
+        (_, Some(doubt)) => Decided::abstains(doubt),
+        (Some(Leaning::Unsupported), _) if absent => Decided::of(Verdict::Unsupported),
+        (Some(Leaning::Unsupported), _) if worst == Verdict::Abstain => {
             Decided::abstains("it reads as improbable, but no line of the change speaks against it")
         }
-        Some(Leaning::Supported) if !absent && !is_undecided => Decided::of(Verdict::Clear),
+        (Some(Leaning::Supported), _) if !absent && !is_undecided => Decided::of(Verdict::Clear),
         _ if worst == Verdict::Clear => Decided::of(Verdict::Clear),
         _ => Decided { verdict: Verdict::Abstain, reason },
     }

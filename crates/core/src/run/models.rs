@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(models(&[], "truth"), ["smollm2-135m+truth"]);
         assert_eq!(models(&["smollm2-135m=m.gguf"], "truth"), ["smollm2-135m=m.gguf+truth"]);
         assert_eq!(models(&["folder/x"], "truth"), ["folder/x"]);
+        assert_eq!(models(&[], "deep"), ["qwen2.5-coder-0.5b+deep"]);
         assert!(models(&[], "review").is_empty());
     }
 

@@ -48,3 +48,14 @@ fn a_detector_that_was_taught_truth_accuses_what_is_named_rightly() {
     assert_eq!(of(&judgement("`size` is 8 now.", Standing::Confirmed), Leaning::Unsupported), Verdict::Clear);
     assert_eq!(of(&judgement("`size` is 3 now.", Standing::Contradicted), Leaning::Supported), Verdict::Contradicted);
 }
+
+#[test]
+fn names_alone_clear_nothing_that_a_taught_detector_does_not_call_supported() {
+    let of = |judgement: &Judgement, leaning, p| of_text(judgement, Some(Opinion { leaning, p, is_taught: true }));
+    let named = judgement("The `box` and its `size`.", Standing::Named);
+    assert_eq!(of(&named, Leaning::Supported, 0.1).verdict, Verdict::Clear);
+    let unsure = of(&named, Leaning::Abstain, 0.3);
+    assert_eq!(unsure.verdict, Verdict::Abstain);
+    assert!(unsure.reason.unwrap().contains("not sure enough"));
+    assert_eq!(of(&judgement("`size` is 8 now.", Standing::Confirmed), Leaning::Abstain, 0.3).verdict, Verdict::Clear);
+}

@@ -24,7 +24,10 @@ use super::{hash::hex, weights::first_non_finite};
 use crate::{ModelError, ops::vectorised};
 
 /// The adapters that ship, by name. Each is for one model, which its card in docs/adapter.md names.
-const SHIPPED: &[(&str, &[u8])] = &[("truth", include_bytes!("../../../../adapters/truth.safetensors"))];
+const SHIPPED: &[(&str, &[u8])] = &[
+    ("truth", include_bytes!("../../../../adapters/truth.safetensors")),
+    ("deep", include_bytes!("../../../../adapters/deep.safetensors")),
+];
 
 const A: &str = ".lora_A.weight";
 const B: &str = ".lora_B.weight";
@@ -163,7 +166,7 @@ impl Adapter {
         &self.path
     }
 
-    /// The prompt that it was trained with: text with one `{diff}`.
+    /// The prompt that it was trained with: text with one `{diff}` or `{changes}`.
     pub fn template(&self) -> &str {
         &self.template
     }
