@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from train import Item, Judge, collate, items_of, load_gguf
+from train import Item, Judge, adopt, collate, items_of, load_gguf
 from transformers import AutoTokenizer
 
 
@@ -95,13 +95,7 @@ def main():
         raise SystemExit(f"{args.adapter} was cut already, to ranks of {min(ranks)} to {max(ranks)}: cut the one that it was made of")
     first = min(int(at.split(".")[2]) for at in of)
     model = Watched(config, weights, ranks.pop(), first, 1.0, torch.float32, "cpu")
-    with torch.no_grad():
-        # the head's bias moves no gradient
-        model.head.copy_(tensors["head.weight"])
-        for at, (a, b) in of.items():
-            _, _, layer, name = at.split(".", 3)
-            model.a[name.replace(".", "/")][int(layer) - first] = a
-            model.b[name.replace(".", "/")][int(layer) - first] = b
+    adopt(model, args.adapter)
 
     samples = [json.loads(line) for file in args.samples for line in open(file)]
     by_change = {}

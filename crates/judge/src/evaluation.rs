@@ -189,10 +189,14 @@ pub fn evaluate_judges(
     let groups = groups_of(table)?;
     let all = Counts::of(labels.iter().flatten().map(|label| (*label, Some(false))));
     let mut evaluated = Vec::new();
+    // the file is read once for all strategies of a judge
+    let mut seconds_a_reply = BTreeMap::new();
     for judge in &judges {
         let mut evaluation = evaluation_of(table, judge, &labels, liked.as_deref(), &groups, settings)?;
         let n_replies = mean_of(&numbers_of(table, &format!("n_judge_replies@{}", judge.judge))?);
-        let a_reply = replies.and_then(|replies| mean_seconds(replies, &judge.judge));
+        let a_reply = *seconds_a_reply
+            .entry(&judge.judge)
+            .or_insert_with(|| replies.and_then(|replies| mean_seconds(replies, &judge.judge)));
         evaluation.spent.seconds = n_replies.zip(a_reply).map(|(n, seconds)| n * seconds);
         evaluated.push(evaluation);
     }
