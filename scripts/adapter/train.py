@@ -101,17 +101,18 @@ class Adapted(torch.autograd.Function):
 
 
 class Judge(torch.nn.Module):
-    """A decoder without its output table, an adapter in its upper blocks, and a head."""
+    """A decoder without its output table, an adapter in its upper blocks, and a head; takes the tensors out of `weights`."""
 
     def __init__(self, config, weights, rank, first_layer, scale, dtype, device):
         super().__init__()
         self.config, self.first_layer, self.scale, self.dtype = config, first_layer, scale, dtype
-        self.weights = {k: (w if "norm" in k else w.to(dtype)).to(device) for k, w in weights.items()}
+        # one after another, so that no model lies in memory in two kinds of numbers
+        self.weights = {k: (weights.pop(k) if "norm" in k else weights.pop(k).to(dtype)).to(device) for k in list(weights)}
         # one parameter for all blocks, so that it is cast and updated at once
         self.a, self.b = torch.nn.ParameterDict(), torch.nn.ParameterDict()
         n_adapted = config["layers"] - first_layer
         for name in PROJECTIONS:
-            out, into = weights[f"model.layers.{first_layer}.{name}"].shape
+            out, into = self.weights[f"model.layers.{first_layer}.{name}"].shape
             self.a[name.replace(".", "/")] = torch.nn.Parameter(torch.randn(n_adapted, rank, into) / math.sqrt(into))
             self.b[name.replace(".", "/")] = torch.nn.Parameter(torch.zeros(n_adapted, out, rank))
         self.head = torch.nn.Parameter(torch.zeros(config["hidden"]))

@@ -81,6 +81,9 @@ def test_what_is_no_pair_of_texts_is_refused() -> None:
         VeridiffFeatures().fit(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="no column `text`"):
         VeridiffFeatures().fit(pd.DataFrame({"diff": ["x"]}))
+    blank = pd.DataFrame({"diff": ["", "+x"], "text": ["Renames x.", ""]})
+    with pytest.raises(ValueError, match="no row of 2 has features: .*row 1.*`diff` is empty"):
+        VeridiffFeatures().fit_transform(blank)
 
 
 def test_columns_may_be_called_as_counts_are() -> None:

@@ -70,7 +70,7 @@ impl Table {
             let cell = |row: &Option<usize>| row.map_or(Cell::Null, |row| table.cell(index, row));
             let Some(known) = self.find(&column.name) else {
                 let cells: Vec<Cell> = rows.iter().map(cell).collect();
-                columns.push(Column::of_cells(column.name.clone(), column.first_row, &cells, [column.kind]));
+                columns.push(Column::of_cells(column.name.clone(), column.first_row, &cells, [column.kind])?);
                 continue;
             };
             if column.name == ROW_COLUMN {

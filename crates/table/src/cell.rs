@@ -4,10 +4,11 @@
 //! canonical: whatever column type a cell passes through, it comes back as the same cell or as one that gives the same
 //! bytes in every wider type. That is what makes merged shards equal the unsharded table, byte for byte.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Borrow, collections::BTreeSet, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, NullArray, StringArray, cast::AsArray, types,
+    Array, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, NullArray, StringArray, builder::StringBuilder,
+    cast::AsArray, types,
 };
 use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
@@ -177,9 +178,19 @@ pub(super) fn kind_of(cells: &[Cell], at_least: impl IntoIterator<Item = Kind>) 
     }
 }
 
+/// The bytes of text a column can have: Arrow counts them in an i32.
+const MOST_TEXT: usize = i32::MAX as usize;
+
+/// The bytes of text of a column that has too many.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooMuchText(pub(super) usize);
+
 /// A column of `kind`, which [`kind_of`] found; a cell that does not fit becomes null.
-pub(super) fn to_array(cells: &[Cell], kind: Kind) -> ArrayRef {
-    match kind {
+///
+/// # Errors
+/// [`TooMuchText`] if it is more than 2 GiB.
+pub(super) fn to_array(cells: &[Cell], kind: Kind) -> Result<ArrayRef, TooMuchText> {
+    Ok(match kind {
         Kind::Null => Arc::new(NullArray::new(cells.len())),
         Kind::Int => Arc::new(Int64Array::from_iter(cells.iter().map(|cell| match cell {
             Cell::Int(int) => Some(*int),
@@ -190,19 +201,37 @@ pub(super) fn to_array(cells: &[Cell], kind: Kind) -> ArrayRef {
             Cell::Float(float) => Some(*float),
             _ => None,
         }))),
-        Kind::Text => Arc::new(StringArray::from_iter(cells.iter().map(|cell| match cell {
-            Cell::Text(text) => Some(text.as_ref()),
-            _ => None,
-        }))),
-        Kind::Json => Arc::new(StringArray::from_iter(cells.iter().map(Cell::json_text))),
-        Kind::List(n) => {
-            let lists = cells.iter().map(|cell| match cell {
-                Cell::List(numbers) => Some(numbers.iter().map(|&number| Some(number)).collect::<Vec<_>>()),
+        Kind::Text => texts(
+            cells.iter().map(|cell| match cell {
+                Cell::Text(text) => Some(text.as_ref()),
                 _ => None,
-            });
-            Arc::new(FixedSizeListArray::from_iter_primitive::<types::Float32Type, _, _>(lists, n as i32))
+            }),
+            MOST_TEXT,
+        )?,
+        Kind::Json => texts(cells.iter().map(Cell::json_text), MOST_TEXT)?,
+        Kind::List(n) => lists(cells.iter(), n),
+    })
+}
+
+/// A column of texts that have at most `most` bytes together.
+fn texts<S: AsRef<str>>(values: impl Iterator<Item = Option<S>>, most: usize) -> Result<ArrayRef, TooMuchText> {
+    let (mut column, mut n_bytes) = (StringBuilder::new(), 0);
+    for value in values {
+        n_bytes += value.as_ref().map_or(0, |text| text.as_ref().len());
+        if n_bytes <= most {
+            column.append_option(value);
         }
     }
+    if n_bytes > most { Err(TooMuchText(n_bytes)) } else { Ok(Arc::new(column.finish())) }
+}
+
+/// A column of lists of `n` numbers.
+fn lists(cells: impl Iterator<Item = impl Borrow<Cell>>, n: usize) -> ArrayRef {
+    let lists = cells.map(|cell| match cell.borrow() {
+        Cell::List(numbers) => Some(numbers.iter().map(|&number| Some(number)).collect::<Vec<_>>()),
+        _ => None,
+    });
+    Arc::new(FixedSizeListArray::from_iter_primitive::<types::Float32Type, _, _>(lists, n as i32))
 }
 
 /// The rows of a column of `kind` for which `keep` is true.
@@ -215,10 +244,7 @@ pub(super) fn kept(array: &dyn Array, kind: Kind, keep: &[bool]) -> ArrayRef {
         Kind::Int => Arc::new(Int64Array::from_iter(only(array.as_primitive::<types::Int64Type>().iter(), keep))),
         Kind::Float => Arc::new(Float64Array::from_iter(only(array.as_primitive::<types::Float64Type>().iter(), keep))),
         Kind::Text | Kind::Json => Arc::new(StringArray::from_iter(only(array.as_string::<i32>().iter(), keep))),
-        Kind::List(_) => {
-            let cells: Vec<Cell> = only((0..array.len()).map(|row| cell_at(array, kind, row)), keep).collect();
-            to_array(&cells, kind)
-        }
+        Kind::List(n) => lists(only((0..array.len()).map(|row| cell_at(array, kind, row)), keep), n),
     }
 }
 
@@ -250,4 +276,17 @@ pub(super) fn elements(array: &dyn Array, place: usize) -> Vec<Option<f64>> {
     let (values, length) = (lists.values().as_primitive::<types::Float32Type>(), lists.value_length() as usize);
     // a column that is read or picked starts at its first row
     (0..lists.len()).map(|row| lists.is_valid(row).then(|| f64::from(values.value(row * length + place)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_no_column_holds_are_an_error_and_no_panic() {
+        let values = || [Some("ab"), None, Some(""), Some("cde")].into_iter();
+        let column = texts(values(), 5).expect("five bytes");
+        assert_eq!(column.as_string::<i32>().iter().collect::<Vec<_>>(), values().collect::<Vec<_>>());
+        assert_eq!(texts(values(), 4).err(), Some(TooMuchText(5)));
+    }
 }

@@ -41,6 +41,9 @@ pub enum TableError {
     /// Rows without a single key, which no table can hold.
     #[error("{n_rows} rows have not one column between them")]
     NoColumns { n_rows: usize },
+    /// A column's texts are together longer than a column can be, 2 GiB.
+    #[error("column `{}` has {n_bytes} bytes of text, and a table holds 2147483647 of a column", shown(column))]
+    TooMuchText { column: String, n_bytes: usize },
     /// Lists of numbers go into Parquet only.
     #[error("`{path}` cannot hold `{}`, which has many numbers a row", shown(column))]
     ListColumn { path: PathBuf, column: String },
@@ -177,6 +180,7 @@ impl TableError {
             Sidecar { .. } => "remove that file to have the types guessed and go on without provenance",
             DuplicateColumn { .. } => "rename or remove one of them",
             NoColumns { .. } => "each row needs at least an `id`",
+            TooMuchText { .. } => "leave that column out, or have a table for each part of the rows",
             ListColumn { .. } => "give the output a name that ends in .parquet",
             ColumnType { .. } => "convert or drop that column",
             NotFinite { .. } => "leave the cell empty (null) where there is no value",

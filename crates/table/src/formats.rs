@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Column, Row, Table, TableBuilder, TableError,
-    cell::{self, Cell, Kind},
+    cell::{Cell, Kind},
 };
 use crate::files;
 
@@ -315,11 +315,12 @@ pub(super) fn of_batches(
         };
         let mut cells = Vec::with_capacity(n_rows);
         batches.iter().for_each(|batch| push_cells(batch.column(index), &mut cells));
-        // What is to be JSON text is that already: as text it stays as it is.
-        let array = cell::to_array(&cells, if kind == Kind::Json { Kind::Text } else { kind });
-        all_finite(path, field.name(), &array)?;
         let first_row = remembered.map_or(0, |column| column.first_row);
-        columns.push((Column { name: field.name().clone(), kind, first_row }, array));
+        let column = Column { name: field.name().clone(), kind, first_row };
+        // What is to be JSON text is that already: as text it stays as it is.
+        let array = column.array(&cells, if kind == Kind::Json { Kind::Text } else { kind })?;
+        all_finite(path, field.name(), &array)?;
+        columns.push((column, array));
     }
     Ok(Table::from_arrays(columns, n_rows, metadata))
 }
@@ -480,7 +481,7 @@ fn read_csv(path: &Path, file: File) -> Result<Table, TableError> {
             });
         }
         let first_row = known.map_or(0, |column| column.first_row);
-        columns.push(Column::of_cells(name, first_row, &cells, [kind]));
+        columns.push(Column::of_cells(name, first_row, &cells, [kind])?);
     }
     Ok(Table::from_arrays(columns, records.len(), sidecar.metadata))
 }

@@ -61,14 +61,27 @@ struct Column {
 
 impl Column {
     /// The column that holds `cells` and, besides, whatever columns of the kinds `at_least` hold.
+    ///
+    /// # Errors
+    /// [`TableError::TooMuchText`].
     fn of_cells(
         name: String,
         first_row: i64,
         cells: &[Cell],
         at_least: impl IntoIterator<Item = Kind>,
-    ) -> (Column, ArrayRef) {
+    ) -> Result<(Column, ArrayRef), TableError> {
         let kind = cell::kind_of(cells, at_least);
-        (Column { name, kind, first_row }, cell::to_array(cells, kind))
+        let column = Column { name, kind, first_row };
+        let array = column.array(cells, kind)?;
+        Ok((column, array))
+    }
+
+    /// `cells` as this column stores them, of the given kind.
+    fn array(&self, cells: &[Cell], kind: Kind) -> Result<ArrayRef, TableError> {
+        cell::to_array(cells, kind).map_err(|cell::TooMuchText(n_bytes)| {
+            let column = self.name.clone();
+            TableError::TooMuchText { column, n_bytes }
+        })
     }
 }
 
@@ -111,7 +124,7 @@ impl TableBuilder {
     /// The table of the rows so far, under the types of the [module's table](self).
     ///
     /// # Errors
-    /// [`TableError::NoColumns`] if there are rows but not one key.
+    /// [`TableError::NoColumns`] if there are rows but not one key, [`TableError::TooMuchText`].
     pub fn finish(self, metadata: BTreeMap<String, String>) -> Result<Table, TableError> {
         let n_rows = self.n_rows;
         if self.columns.is_empty() && n_rows > 0 {
@@ -121,7 +134,7 @@ impl TableBuilder {
             cells.resize(n_rows, Cell::Null);
             Column::of_cells(name, first_row, &cells, [kind])
         });
-        Ok(Table::from_arrays(columns.collect(), n_rows, metadata))
+        Ok(Table::from_arrays(columns.collect::<Result<_, _>>()?, n_rows, metadata))
     }
 }
 
@@ -138,7 +151,7 @@ impl Table {
     /// A table of `rows`, in their order, under the types of the [module's table](self).
     ///
     /// # Errors
-    /// [`TableError::NoColumns`] if there are rows but not one key.
+    /// [`TableError::NoColumns`] if there are rows but not one key, [`TableError::TooMuchText`].
     pub fn from_rows(rows: &[Row], metadata: &BTreeMap<String, String>) -> Result<Table, TableError> {
         let mut builder = TableBuilder::default();
         rows.iter().for_each(|row| builder.push(row));

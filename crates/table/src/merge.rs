@@ -59,7 +59,7 @@ impl Table {
         }
         let places: Vec<(usize, usize)> = all_places(tables.iter()).collect();
         let names = first.columns.iter().map(|column| (column.name.clone(), column.first_row)).collect();
-        Ok(stack(&tables.iter().collect::<Vec<_>>(), &places, names, first.metadata.clone()))
+        stack(&tables.iter().collect::<Vec<_>>(), &places, names, first.metadata.clone())
     }
 
     /// One table of the shards of a run, each given with a name for messages (its path).
@@ -108,7 +108,7 @@ impl Table {
 
         let mut metadata = tables.first().map(|table| table.metadata.clone()).unwrap_or_default();
         metadata.retain(|key, _| !varying.contains(&key.as_str()));
-        let merged = stack(&tables, &places, column_order(&tables, ordered), metadata);
+        let merged = stack(&tables, &places, column_order(&tables, ordered), metadata)?;
         let summary = MergeSummary {
             n_rows: merged.n_rows(),
             n_rows_by_shard: tables.iter().map(|table| table.n_rows()).collect(),
@@ -147,12 +147,15 @@ fn column_order(tables: &[&Table], ordered: bool) -> Vec<(String, i64)> {
 }
 
 /// A table of the rows at `places` under the columns `names`.
+///
+/// # Errors
+/// [`TableError::TooMuchText`].
 fn stack(
     tables: &[&Table],
     places: &[(usize, usize)],
     names: Vec<(String, i64)>,
     metadata: BTreeMap<String, String>,
-) -> Table {
+) -> Result<Table, TableError> {
     let columns = names.into_iter().map(|(name, first_row)| {
         let indices: Vec<Option<usize>> = tables.iter().map(|table| table.find(&name)).collect();
         let cell = |&(table, row): &(usize, usize)| indices[table].map_or(Cell::Null, |i| tables[table].cell(i, row));
@@ -162,7 +165,7 @@ fn stack(
         let kinds = indices.iter().zip(tables).filter_map(|(index, table)| Some(table.columns[(*index)?].kind));
         Column::of_cells(name, first_row, &cells, kinds)
     });
-    Table::from_arrays(columns.collect(), places.len(), metadata)
+    Ok(Table::from_arrays(columns.collect::<Result<_, _>>()?, places.len(), metadata))
 }
 
 /// The values of `column`, after making sure that each row has its own; integers where the column is `row`.

@@ -158,7 +158,10 @@ class VeridiffFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc,un
         return self
 
     def transform(self, X: Any) -> Any:
-        """The features, float64 of shape (n_samples, n_features); NaN where a row has none."""
+        """The features, float64 of shape (n_samples, n_features); NaN where a row has none.
+
+        Raises :class:`veridiff.VeridiffError` where no row has any, with what the first of them says.
+        """
         import pyarrow as pa
 
         rows = _api.score(
@@ -171,6 +174,11 @@ class VeridiffFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc,un
             and field.name not in ("id", "task", "generator", "language", "label", "label_type", "group", "reference", "row")
             and (pa.types.is_floating(field.type) or pa.types.is_null(field.type))
         ]
+        if not self._out:
+            said = (text for name in rows.column_names if name.startswith("error@") for text in rows.column(name).to_pylist() if text)
+            raise VeridiffError(
+                f"no row of {rows.num_rows} has features: {next(said, 'there are no rows')}", "each needs a `diff` and a `text`, neither blank"
+            )
         columns = [rows.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in self._out]
         return np.column_stack(columns)
 
