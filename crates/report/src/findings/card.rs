@@ -198,7 +198,12 @@ pub(crate) fn odds_in_words(p: f64, threshold: f64) -> String {
         threshold if threshold > 1.0 => "this detector never objects".to_owned(),
         threshold => format!("the detector objects from {:.0} on", of_hundred(threshold)),
     };
-    format!("{how}: {:.0} of 100 such texts were wrong; {from}", of_hundred(p))
+    let n = match of_hundred(p) {
+        n if n < 1.0 => "fewer than 1".to_owned(),
+        n if n > 99.0 => "more than 99".to_owned(),
+        n => n.to_string(),
+    };
+    format!("{how}: {n} of 100 such texts were wrong; {from}")
 }
 
 #[cfg(test)]
@@ -215,6 +220,8 @@ mod tests {
             odds_in_words(0.04, 0.57),
             "not improbable: 4 of 100 such texts were wrong; the detector objects from 57 on"
         );
+        assert!(odds_in_words(0.996, 0.5).starts_with("improbable: more than 99 of 100 such texts"));
+        assert!(odds_in_words(0.004, 0.5).starts_with("not improbable: fewer than 1 of 100 such texts"));
         assert!(odds_in_words(0.9, 2.0).ends_with("never objects"));
         assert!(odds_in_words(0.64, 0.71).starts_with("doubtful: 64 of 100"));
     }
