@@ -53,9 +53,10 @@ pub struct PlaceArgs {
     /// cpu, cuda[:n] or metal
     #[arg(long, default_value = "cpu", help_heading = MODEL)]
     pub device: DeviceChoice,
-    /// Numbers that the model is read to and computed in; the checkpoint's own are never used silently
-    #[arg(long, default_value = "f32", value_parser = DTYPES, help_heading = MODEL)]
-    pub dtype: String,
+    /// Numbers that the model is read to and computed in; the checkpoint's own are never used silently [default: f32; with a
+    /// detector, those that its training rows were read in]
+    #[arg(long, value_parser = DTYPES, help_heading = MODEL)]
+    pub dtype: Option<String>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = threads, help_heading = MODEL, hide_short_help = true)]
     pub threads: Option<usize>,
@@ -105,7 +106,7 @@ impl PlaceArgs {
     pub fn options(&self) -> anyhow::Result<ModelOptions> {
         self.start_threads()?;
         let (dtype, device) = (self.dtype()?, self.device.open()?);
-        if dtype == DType::BF16 && device.is_cpu() && !has_bf16_products() {
+        if dtype == Some(DType::BF16) && device.is_cpu() && !has_bf16_products() {
             note("this processor does not multiply bf16 (AVX512-BF16): --dtype f32 is used");
         }
         let progress = Some(transfers());
@@ -123,14 +124,15 @@ impl PlaceArgs {
         }
     }
 
-    /// The dtype asked for.
-    fn dtype(&self) -> anyhow::Result<DType> {
-        Ok(match self.dtype.as_str() {
-            "f32" => DType::F32,
-            "f64" => DType::F64,
-            "bf16" => DType::BF16,
-            "f16" => DType::F16,
-            other => bail!("unknown dtype `{other}`; one of {}", DTYPES.join(", ")),
+    /// The dtype asked for, if one is.
+    fn dtype(&self) -> anyhow::Result<Option<DType>> {
+        Ok(match self.dtype.as_deref() {
+            None => None,
+            Some("f32") => Some(DType::F32),
+            Some("f64") => Some(DType::F64),
+            Some("bf16") => Some(DType::BF16),
+            Some("f16") => Some(DType::F16),
+            Some(other) => bail!("unknown dtype `{other}`; one of {}", DTYPES.join(", ")),
         })
     }
 }

@@ -110,9 +110,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // with it goes the bar of what was fetched
     models.fetch.progress = None;
     for files in found {
-        let scorer = models.load_in(&files, models.dtype)?;
+        let scorer = models.load_in(&files, models.precision())?;
         // differences of a forward pass in half precision would be mostly rounding
-        let precise = match models.dtype {
+        let precise = match models.precision() {
             DType::BF16 | DType::F16 => Some(models.load_in(&files, DType::F32)?.model),
             _ => None,
         };

@@ -257,10 +257,10 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// The models that stand for those of a detector, in the order of `names`, with the adapters that ship and that it was fitted with;
+    /// The models that stand for those of a detector, in the order of `names`, with the adapters and in the precision that it was fitted with;
     /// the one model there is where it names none. Each comes with what was asked for; of those that are not there no weights are read.
     fn prepare(&self, names: &[String], detector: &Detector) -> Result<Vec<(String, ScorerSource)>> {
-        let models = self.models.standing_for(names)?.with_adapters(names, &detector.training.table);
+        let models = self.models.standing_for(names)?.as_fitted(names, &detector.training.table);
         let specs = if models.models.is_empty() { vec![String::new()] } else { models.models.clone() };
         let missing: Vec<&String> = specs.iter().filter(|spec| self.find(spec).is_none()).collect();
         let mut new = Vec::new();

@@ -12,7 +12,7 @@ use crate::error::{Fault, Result};
 #[pyo3(from_item_all)]
 pub struct Place {
     device: String,
-    dtype: String,
+    dtype: Option<String>,
     max_memory: Option<String>,
     offline: bool,
 }
@@ -20,12 +20,13 @@ pub struct Place {
 impl Place {
     /// As the library takes them, with these models.
     pub fn options(&self, models: Vec<String>) -> Result<ModelOptions> {
-        let dtype = match self.dtype.as_str() {
-            "f32" => DType::F32,
-            "f64" => DType::F64,
-            "bf16" => DType::BF16,
-            "f16" => DType::F16,
-            other => return Err(Fault::new(format!("unknown dtype `{other}`"), "one of f32, f64, bf16, f16")),
+        let dtype = match self.dtype.as_deref() {
+            None => None,
+            Some("f32") => Some(DType::F32),
+            Some("f64") => Some(DType::F64),
+            Some("bf16") => Some(DType::BF16),
+            Some("f16") => Some(DType::F16),
+            Some(other) => return Err(Fault::new(format!("unknown dtype `{other}`"), "one of f32, f64, bf16, f16")),
         };
         let fetch = ResolveOptions { offline: self.offline, ..ResolveOptions::default() };
         Ok(ModelOptions { models, device: device::open(&self.device)?, dtype, max_memory: self.max_memory()?, fetch })

@@ -28,8 +28,9 @@ pub struct ModelOptions {
     pub models: Vec<String>,
     /// The device that they run on.
     pub device: Device,
-    /// The precision that is asked for; [`veridiff_engine::ops::Precision`] says how a device carries it out.
-    pub dtype: DType,
+    /// The precision that is asked for; [`veridiff_engine::ops::Precision`] says how a device carries it out. Where absent it is f32, or for
+    /// a detector's verdict that in which its rows were read.
+    pub dtype: Option<DType>,
     /// Bytes that the process may use, on a GPU those of the device; no bound where absent.
     pub max_memory: Option<u64>,
     /// Where models are kept, and how what is missing is fetched.
@@ -37,12 +38,12 @@ pub struct ModelOptions {
 }
 
 impl Default for ModelOptions {
-    /// The default model on the CPU in f32, without a bound on memory; it is fetched if it is not here.
+    /// The default model on the CPU, without a bound on memory; it is fetched if it is not here.
     fn default() -> Self {
         ModelOptions {
             models: Vec::new(),
             device: Device::Cpu,
-            dtype: DType::F32,
+            dtype: None,
             max_memory: None,
             fetch: ResolveOptions::default(),
         }
@@ -50,6 +51,11 @@ impl Default for ModelOptions {
 }
 
 impl ModelOptions {
+    /// The precision that models are read in.
+    pub fn precision(&self) -> DType {
+        self.dtype.unwrap_or(DType::F32)
+    }
+
     /// Finds the models, fetching what is missing. Names that several share are made distinct.
     ///
     /// # Errors
@@ -81,7 +87,7 @@ impl ModelOptions {
         files.iter().try_for_each(|files| self.check_fit(files).map_err(|error| Error::loading(&files.name, error)))?;
         let prepare = |files: ModelFiles| {
             let name = files.name.clone();
-            Prepared::new(files, self.dtype, &self.device).map_err(|error| Error::loading(&name, error))
+            Prepared::new(files, self.precision(), &self.device).map_err(|error| Error::loading(&name, error))
         };
         files.into_iter().map(prepare).collect()
     }
@@ -89,7 +95,7 @@ impl ModelOptions {
     /// Whether a model with the shortest of samples keeps within the bound.
     fn check_fit(&self, files: &ModelFiles) -> Result<()> {
         if self.max_memory.is_some() {
-            let footprint = Footprint::new(&files.model_config()?, self.dtype, &self.device);
+            let footprint = Footprint::new(&files.model_config()?, self.precision(), &self.device);
             let limits = Limits { max_bytes: self.max_memory, ..Limits::default() };
             footprint.plan(Lengths { n_prompt: 1, n_response: 1 }, false, limits)?;
         }
@@ -150,16 +156,21 @@ impl ModelOptions {
         Ok(ModelOptions { models, ..self.clone() })
     }
 
-    /// These models, which stand for `names`, each with the adapter that ships and that a detector was fitted with, by the metadata of the
-    /// table it was fitted on. Another adapter has to be named with the model, whose check says so.
+    /// These models, which stand for `names`, read as a detector's rows were, by the metadata of the table it was fitted on: each with the
+    /// adapter that ships and that it was fitted with, and in the precision of all of them where none is asked for. Another adapter has to
+    /// be named with the model, whose check says so.
     #[must_use]
-    pub fn with_adapters(self, names: &[String], table: &BTreeMap<String, String>) -> ModelOptions {
+    pub fn as_fitted(self, names: &[String], table: &BTreeMap<String, String>) -> ModelOptions {
         let fitted = |name: &String| shipped_as(table.get(&format!("{ADAPTER}@{name}"))?);
         let adapted = |(place, spec): (usize, &String)| match names.get(place).and_then(fitted) {
             Some(adapter) => with_adapter(spec, adapter),
             None => spec.clone(),
         };
-        ModelOptions { models: self.models.iter().enumerate().map(adapted).collect(), ..self }
+        let models = self.models.iter().enumerate().map(adapted).collect();
+        let mut precisions = names.iter().filter_map(|name| table.get(&format!("dtype@{name}"))?.parse().ok());
+        let first: Option<DType> = precisions.next();
+        let common = first.filter(|first| precisions.all(|other: DType| other == *first));
+        ModelOptions { models, dtype: self.dtype.or(common), ..self }
     }
 
     /// These models for a detector's verdict on one text: where it asks an adapter each has the one that it was fitted with, and where none
@@ -175,7 +186,7 @@ impl ModelOptions {
             self.models = models_of(&columns).into_iter().filter(is_scorer).collect();
         }
         let names: Vec<String> = self.models.iter().map(|spec| called(spec).to_owned()).collect();
-        self.with_adapters(&names, table)
+        self.as_fitted(&names, table)
     }
 }
 
@@ -198,7 +209,7 @@ mod tests {
         let with = |specs: &[&str], adapter: &str| {
             let table = BTreeMap::from([("adapter@small".to_owned(), adapter.to_owned())]);
             let options = ModelOptions { models: texts(specs), ..ModelOptions::default() };
-            options.with_adapters(&texts(&["small", "other"]), &table).models
+            options.as_fitted(&texts(&["small", "other"]), &table).models
         };
         let fingerprint = shipped.fingerprint();
         assert_eq!(with(&["small", "other"], fingerprint), ["small+truth", "other"]);
@@ -217,7 +228,13 @@ mod tests {
         assert_eq!(models(&[], "truth"), ["smollm2-135m+truth"]);
         assert_eq!(models(&["smollm2-135m=m.gguf"], "truth"), ["smollm2-135m=m.gguf+truth"]);
         assert_eq!(models(&["folder/x"], "truth"), ["folder/x"]);
-        assert_eq!(models(&[], "deep"), ["qwen2.5-coder-0.5b+deep"]);
+        assert_eq!(models(&[], "deep"), ["qwen2.5-coder-1.5b+deep"]);
+        let precision = |asked: Option<DType>, detector: &str| {
+            let options = ModelOptions { dtype: asked, ..ModelOptions::default() };
+            options.for_detector(&veridiff_detector::shipped::find(detector).unwrap()).precision()
+        };
+        assert_eq!([precision(None, "truth"), precision(None, "deep")], [DType::F32, DType::BF16]);
+        assert_eq!(precision(Some(DType::F32), "deep"), DType::F32);
         assert!(models(&[], "review").is_empty());
     }
 

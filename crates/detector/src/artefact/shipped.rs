@@ -17,7 +17,7 @@ const SHIPPED: &[Shipped] = &[
     Shipped { name: "truth", task: Task::Commit, content: include_str!("../../../../detectors/truth.json") },
     // behind `truth`, which judges where none is named: it finds less, and needs no model
     Shipped { name: "commit", task: Task::Commit, content: include_str!("../../../../detectors/commit.json") },
-    // it finds more than `truth`, by a model of four times the size
+    // it finds more than `truth`, by a model of eleven times the size
     Shipped { name: "deep", task: Task::Commit, content: include_str!("../../../../detectors/deep.json") },
 ];
 

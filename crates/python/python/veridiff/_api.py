@@ -29,7 +29,7 @@ def _names(names: Names) -> list[str]:
 
 
 def _place(
-    device: str = "cpu", dtype: str = "f32", max_memory: Optional[str] = None, offline: bool = False
+    device: str = "cpu", dtype: Optional[str] = None, max_memory: Optional[str] = None, offline: bool = False
 ) -> dict[str, Any]:
     return {"device": device, "dtype": dtype, "max_memory": max_memory, "offline": offline}
 
@@ -48,8 +48,8 @@ class Scorer:
         Without it the default, ``smollm2-135m`` (98 MB, fetched the first time).
     device : str
         ``cpu``, ``cuda[:n]`` or ``metal``. The last two need a wheel that was built for them.
-    dtype : str
-        ``f32``, ``f64``, ``bf16`` or ``f16``.
+    dtype : str, optional
+        ``f32``, ``f64``, ``bf16`` or ``f16``; by default ``f32``, or for a detector's verdict what its training rows were read in.
     max_memory : str, optional
         Memory that may be used, such as ``"2GB"``.
     offline : bool
@@ -65,7 +65,7 @@ class Scorer:
         model: Optional[str] = None,
         *,
         device: str = "cpu",
-        dtype: str = "f32",
+        dtype: Optional[str] = None,
         max_memory: Optional[str] = None,
         offline: bool = False,
         progress: Optional[bool] = None,
@@ -272,7 +272,7 @@ class Gate:
         prompt: Optional[str] = None,
         max_tokens: Optional[int] = None,
         device: str = "cpu",
-        dtype: str = "f32",
+        dtype: Optional[str] = None,
         max_memory: Optional[str] = None,
         offline: bool = False,
         progress: Optional[bool] = None,
@@ -377,7 +377,7 @@ def score(
     prompt: Optional[str] = None,
     max_tokens: Optional[int] = None,
     device: str = "cpu",
-    dtype: str = "f32",
+    dtype: Optional[str] = None,
     max_memory: Optional[str] = None,
     offline: bool = False,
     on_bad: str = "raise",
@@ -468,7 +468,7 @@ def score_to(
     prompt: Optional[str] = None,
     max_tokens: Optional[int] = None,
     device: str = "cpu",
-    dtype: str = "f32",
+    dtype: Optional[str] = None,
     max_memory: Optional[str] = None,
     offline: bool = False,
     progress: Optional[bool] = None,

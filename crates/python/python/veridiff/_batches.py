@@ -48,7 +48,7 @@ class Asked:
     prompt: Optional[str] = None
     max_tokens: Optional[int] = None
     device: str = "cpu"
-    dtype: str = "f32"
+    dtype: Optional[str] = None
     max_memory: Optional[str] = None
     offline: bool = False
     threads: Optional[int] = None

@@ -31,7 +31,7 @@ def score(
     prompt: Optional[str] = None,
     max_tokens: Optional[int] = None,
     device: str = "cpu",
-    dtype: str = "f32",
+    dtype: Optional[str] = None,
     max_memory: Optional[str] = None,
     offline: bool = False,
     threads: Optional[int] = None,

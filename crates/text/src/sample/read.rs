@@ -90,6 +90,9 @@ fn of_value(value: Value, line: usize, needs_text: bool) -> Result<Sample, Sampl
     let Value::Object(mut object) = value else {
         return Err(SampleError::NotObject { line, found: kind(&value) });
     };
+    for field in ["id", "group"] {
+        integer_as_text(&mut object, field);
+    }
     let id = required(&mut object, "id", line)?;
     let diff = required(&mut object, "diff", line)?;
     let text = match needs_text {
@@ -114,6 +117,15 @@ fn of_value(value: Value, line: usize, needs_text: bool) -> Result<Sample, Sampl
         diff,
         text,
     })
+}
+
+/// Writes an integer as its digits: databases number their rows, and a number names one as well as a text does.
+fn integer_as_text(object: &mut Map<String, Value>, field: &str) {
+    if let Some(value @ Value::Number(_)) = object.get_mut(field)
+        && (value.is_i64() || value.is_u64())
+    {
+        *value = Value::String(value.to_string());
+    }
 }
 
 /// A string that must be there and not blank.

@@ -77,7 +77,7 @@ fn a_bad_line_does_not_stop_the_next() {
 fn each_mistake_has_its_name() {
     assert!(matches!(only_error("[1]"), SampleError::NotObject { found: "an array", .. }));
     assert!(matches!(only_error(r#"{"id": "a", "text": "t"}"#), SampleError::Missing { field: "diff", .. }));
-    assert!(matches!(only_error(r#"{"id": 7}"#), SampleError::Type { field: "id", found: "a number", .. }));
+    assert!(matches!(only_error(r#"{"id": 7.5}"#), SampleError::Type { field: "id", found: "a number", .. }));
     assert!(matches!(only_error(r#"{"id": "a", "diff": " \n"}"#), SampleError::Empty { field: "diff", .. }));
     assert!(matches!(only_error(r#"{"id": "a", "diff": "-a", "text": ""}"#), SampleError::Empty { field: "text", .. }));
     let task = only_error(r#"{"id": "a", "diff": "-a", "text": "t", "task": "chat"}"#);
@@ -89,6 +89,15 @@ fn each_mistake_has_its_name() {
     assert!(matches!(json, SampleError::Json { column: 22, .. }), "{json:?}");
     // Hostile nesting is an error, not a stack overflow.
     assert!(matches!(only_error(&"[".repeat(100_000)), SampleError::Json { .. }));
+}
+
+#[test]
+fn an_integer_names_a_row_or_a_group_by_its_digits() {
+    let results = all(br#"{"id": 7, "group": -18446744073709551615, "diff": "-a", "text": "t"}
+{"id": 18446744073709551615, "group": 12, "diff": "-a", "text": "t"}"#);
+    assert!(matches!(results[0], Err(SampleError::Type { field: "group", found: "a number", .. })), "{:?}", results[0]);
+    let sample = results[1].as_ref().unwrap();
+    assert_eq!((sample.id.as_str(), sample.group.as_str()), ("18446744073709551615", "12"));
 }
 
 #[test]
