@@ -94,7 +94,7 @@ fn what_cannot_be_annotated_is_refused() {
     annotate(&desk, "c", "q\n", "--size 4 --round 2").refused(&["round 2 has no samples"]);
     annotate(&desk, "c", "q\n", "--size 4 --margin 0.1").refused_by_usage(&["cannot be used with"]);
     desk.run_line("annotate --input none.jsonl --output d.jsonl --annotator d").refused(&["`none.jsonl`"]);
-    desk.write("bad.jsonl", "{\"id\": 1}\n");
+    desk.write("bad.jsonl", "{\"id\": 1.5}\n");
     desk.run_line("annotate --input bad.jsonl --output d.jsonl --annotator d")
         .refused(&["line 1: field `id` is a number"]);
     desk.run(&["annotate", "--input", "in.jsonl", "--output", "d.jsonl", "--annotator", " "]).refused(&["is blank"]);
