@@ -90,7 +90,8 @@ fn of_value(value: Value, line: usize, needs_text: bool) -> Result<Sample, Sampl
     let Value::Object(mut object) = value else {
         return Err(SampleError::NotObject { line, found: kind(&value) });
     };
-    for field in ["id", "group"] {
+    // `mismatch_of` names a row too, and has to be the same text as that row's id
+    for field in ["id", "group", "mismatch_of"] {
         integer_as_text(&mut object, field);
     }
     let id = required(&mut object, "id", line)?;

@@ -94,10 +94,11 @@ fn each_mistake_has_its_name() {
 #[test]
 fn an_integer_names_a_row_or_a_group_by_its_digits() {
     let results = all(br#"{"id": 7, "group": -18446744073709551615, "diff": "-a", "text": "t"}
-{"id": 18446744073709551615, "group": 12, "diff": "-a", "text": "t"}"#);
+{"id": 18446744073709551615, "group": 12, "diff": "-a", "text": "t", "mismatch_of": 7}"#);
     assert!(matches!(results[0], Err(SampleError::Type { field: "group", found: "a number", .. })), "{:?}", results[0]);
     let sample = results[1].as_ref().unwrap();
     assert_eq!((sample.id.as_str(), sample.group.as_str()), ("18446744073709551615", "12"));
+    assert_eq!(sample.extra["mismatch_of"], "7", "as the id of the row that it names");
 }
 
 #[test]
