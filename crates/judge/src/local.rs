@@ -8,15 +8,15 @@
 //! | `draw.rs` | which of them comes |
 //! | `desk.rs` | steps of the model that answers take together |
 //!
-//! Probabilities that are read are those of the decoder. Where only the words count, an answer of a GGUF file's model is written by the
-//! numbers as the file holds them, which takes a fraction of the time.
+//! Probabilities that are read are those of the decoder. The words of a GGUF file's model are written by the numbers as the file holds
+//! them, which takes a fraction of the time; where probabilities of them are wanted the decoder reads what was written, once and whole.
 //!
 //! What many requests begin with is read once: the system's message, and the part of the user's that [`Message::n_shared`] tells.
 //! Conversations are always read in these parts, whether a part is new or not, so that no answer depends on earlier ones.
 //!
-//! Requests that come at once share the processor. Where probabilities are read each has its own threads, since parallel steps of several
-//! would wait for each other. Answers that are written by the numbers of the file meet at the desk of `desk.rs`: prompts are read one
-//! after the other, and each step of the model is one for all of them.
+//! Requests that come at once share the processor. Where the decoder alone answers each has its own threads, since parallel steps of several
+//! would wait for each other. Answers that are written by the numbers of the file meet at the desk of `desk.rs`: prompts and finished
+//! answers are read one after the other, and each step of the model is one for all of them.
 //!
 //! [`Message::n_shared`]: crate::backend::Message::n_shared
 
@@ -42,7 +42,7 @@ use veridiff_engine::{
     language::LanguageModel,
     past::{Keep, Past},
     quantised::{Quantised, Writing},
-    reading::scores::scores_after,
+    reading::{scores::scores_after, tops::others_after},
 };
 
 use crate::{
@@ -225,41 +225,62 @@ impl Local {
         LogProbs::of(past.next_logits(&self.decoder).map_err(|error| broken(&error))?)
     }
 
-    /// The desk at which a request is answered; none where probabilities are read, which are the decoder's.
-    fn desk_for(&self, request: &Request) -> Option<&Desk> {
-        self.desk.as_ref().filter(|_| request.wanted.is_empty())
-    }
-
     /// The log-probabilities of what comes behind a conversation, and what goes on there.
-    fn begin<'a>(&'a self, parts: &[Vec<u32>], desk: Option<&'a Desk>) -> Result<(LogProbs, Pen<'a>), Failure> {
-        let Some(desk) = desk else {
+    fn begin(&self, parts: &[Vec<u32>]) -> Result<(LogProbs, Pen<'_>), Failure> {
+        let Some(desk) = &self.desk else {
             let past = self.read(parts)?;
             return Ok((self.log_probs_behind(&past)?, Pen::Exact(past)));
         };
-        let (log_probs, writing) = desk.alone(|| {
+        let (log_probs, past, writing) = desk.alone(|| {
             let past = self.read(parts)?;
             let writing = Writing::behind(desk.model(), &past).map_err(|error| broken(&error))?;
-            Ok((self.log_probs_behind(&past)?, writing))
+            Ok((self.log_probs_behind(&past)?, past, writing))
         })?;
-        Ok((log_probs, Pen::Quantised(desk.seat(writing))))
+        Ok((log_probs, Pen::Quantised { desk, seat: desk.seat(writing), past }))
     }
 
     /// The log-probabilities of what comes behind one token more.
     fn push(&self, pen: &mut Pen<'_>, id: u32) -> Result<LogProbs, Failure> {
         match pen {
-            Pen::Quantised(seat) => LogProbs::of(seat.push(id).ok_or_else(|| broken(&"a step of the model failed"))?),
+            Pen::Quantised { seat, .. } => {
+                LogProbs::of(seat.push(id).ok_or_else(|| broken(&"a step of the model failed"))?)
+            }
             Pen::Exact(past) => {
                 *past = Arc::new(past.extended(&self.decoder, &[id]).map_err(|error| broken(&error))?);
                 self.log_probs_behind(past)
             }
         }
     }
+
+    /// Puts the decoder's log-probabilities in the place of those that an answer was written by, where they are others.
+    fn read_again(&self, pen: Pen<'_>, written: &mut Written, wanted: &[Vec<(u32, String)>]) -> Result<(), Failure> {
+        let Pen::Quantised { desk, seat, past } = pen else { return Ok(()) };
+        // who writes on does not wait for this
+        drop(seat);
+        if written.ids.is_empty() {
+            return Ok(());
+        }
+        let others: Vec<u32> = wanted.iter().flatten().map(|(id, _)| *id).collect();
+        let places = desk.alone(|| others_after(&self.decoder, &past, &written.ids, &others));
+        for (token, (log_prob, others)) in written.tokens.iter_mut().zip(places.map_err(|error| broken(&error))?) {
+            token.log_prob = Some(log_prob);
+            for (alternative, log_prob) in token.alternatives.iter_mut().zip(others) {
+                alternative.1 = log_prob;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// By which an answer is written.
 enum Pen<'a> {
     Exact(Arc<Past>),
-    Quantised(Seat<'a>),
+    /// With the conversation as the decoder has read it.
+    Quantised {
+        desk: &'a Desk,
+        seat: Seat<'a>,
+        past: Arc<Past>,
+    },
 }
 
 /// What a model here could not compute.
@@ -271,6 +292,7 @@ fn broken(error: &dyn std::fmt::Display) -> Failure {
 #[derive(Default)]
 struct Written {
     bytes: Vec<u8>,
+    ids: Vec<u32>,
     tokens: Vec<Token>,
 }
 
@@ -295,6 +317,7 @@ impl Written {
             end <= place
         };
         let n_whole = self.tokens.iter().map(is_within).take_while(|within| *within).count();
+        self.ids.truncate(n_whole);
         self.tokens.truncate(n_whole);
         true
     }
@@ -328,7 +351,7 @@ impl Backend for Local {
     }
 
     fn complete(&self, request: &Request) -> Result<Reply, Failure> {
-        match self.desk_for(request) {
+        match self.desk {
             // no thread of the pool is kept while an answer waits for others
             Some(_) => self.completed(request),
             None => self.computing(|| self.completed(request)),
@@ -351,7 +374,7 @@ impl Local {
         let most = self.room_behind(n_input)?.min(request.max_output as usize);
         let mut guide = request.schema.as_ref().map(|schema| self.grammar.guide(schema)).transpose()?;
         let wanted = self.vocabulary.tokens_that_are(&request.wanted);
-        let (mut log_probs, mut pen) = self.begin(&parts, self.desk_for(request))?;
+        let (mut log_probs, mut pen) = self.begin(&parts)?;
         let mut draw = Draw::new(request);
         let (mut written, mut n_output) = (Written::default(), 0);
         let finish = loop {
@@ -367,6 +390,7 @@ impl Local {
             n_output += 1;
             let Some(bytes) = self.vocabulary.bytes(id) else { break Finish::Stop };
             written.bytes.extend(bytes);
+            written.ids.push(id);
             written.tokens.push(Token {
                 text: String::from_utf8_lossy(bytes).into_owned(),
                 n_bytes: bytes.len(),
@@ -385,6 +409,9 @@ impl Local {
             }
             log_probs = self.push(&mut pen, id)?;
         };
+        if !request.wanted.is_empty() {
+            self.read_again(pen, &mut written, &wanted)?;
+        }
         let content = written.text();
         let tokens = (!request.wanted.is_empty()).then_some(written.tokens);
         let usage = Usage { input: n_input as u64, output: n_output as u64, ..Usage::default() };

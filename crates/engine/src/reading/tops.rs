@@ -1,4 +1,4 @@
-//! The likeliest tokens at every place of a text, beside the one that stands there.
+//! What could have stood at every place of a text, beside the token that does: the likeliest tokens, or some that are named.
 
 use candle_core::{DType, Device, Result};
 use rayon::prelude::*;
@@ -30,31 +30,59 @@ pub fn tops_after(decoder: &Decoder, past: &Past, text: &[u32], most: usize) -> 
     }
 }
 
+/// Reads the text `[T]`, at least one token, behind a prompt: at every place ln p of the token that stands there, and of each of `others`
+/// as if it stood there, nats.
+///
+/// # Errors
+/// As [`tops_after`].
+pub fn others_after(decoder: &Decoder, past: &Past, text: &[u32], others: &[u32]) -> Result<Vec<(f64, Vec<f64>)>> {
+    match decoder.head().dtype() {
+        DType::F64 => others_in::<f64>(decoder, past, text, others),
+        _ => others_in::<f32>(decoder, past, text, others),
+    }
+}
+
 fn tops_in<T: Real>(decoder: &Decoder, past: &Past, text: &[u32], most: usize) -> Result<Tops> {
     // the last target has no row of its own: whichever token stands there, the row before it is the one behind the text
     let targets = [text, &[0]].concat();
-    let hidden = past.predicting_rows(decoder, &targets)?;
-    let mut tops = Tops::default();
+    let places = at_places(decoder, past, &targets, |row: &[T], total| {
+        largest(row, most).into_iter().map(|(id, logit)| (id, logit.to_f64() - total)).collect()
+    })?;
+    let (mut logprob, likeliest): (Vec<f64>, Vec<Vec<Likely>>) = places.into_iter().unzip();
+    logprob.truncate(text.len());
+    Ok(Tops { logprob, likeliest })
+}
+
+fn others_in<T: Real>(decoder: &Decoder, past: &Past, text: &[u32], others: &[u32]) -> Result<Vec<(f64, Vec<f64>)>> {
+    at_places(decoder, past, text, |row: &[T], total| {
+        others.iter().map(|&id| row[id as usize].to_f64() - total).collect()
+    })
+}
+
+/// Of every target, at least one, its ln p and what `read` makes of the row of logits at its place and of their log-sum-exp. The logits are
+/// taken a few rows at a time.
+fn at_places<T: Real, R: Send>(
+    decoder: &Decoder,
+    past: &Past,
+    targets: &[u32],
+    read: impl Fn(&[T], f64) -> R + Sync,
+) -> Result<Vec<(f64, R)>> {
+    let hidden = past.predicting_rows(decoder, targets)?;
+    let mut places = Vec::with_capacity(targets.len());
     for (i, rows) in targets.chunks(LOGIT_ROWS).enumerate() {
-        let start = i * LOGIT_ROWS;
-        let logits = decoder.head().logits(&hidden.narrow(0, start, rows.len())?)?;
+        let logits = decoder.head().logits(&hidden.narrow(0, i * LOGIT_ROWS, rows.len())?)?;
         let host: Vec<T> = logits.to_dtype(T::DTYPE)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
-        let v = host.len() / rows.len();
-        let read = host.par_chunks_exact(v).zip(rows).map(|(row, &target)| {
+        let of_row = |(row, &target): (&[T], &u32)| {
             let scores = score_row(row, target as usize);
-            let likely = |(id, logit): (u32, T)| (id, logit.to_f64() - scores.log_sum_exp);
-            (scores.logit - scores.log_sum_exp, largest(row, most).into_iter().map(likely).collect())
-        });
-        for (logprob, likeliest) in read.collect::<Vec<(f64, Vec<Likely>)>>() {
-            if !logprob.is_finite() {
-                candle_core::bail!("the model's logits for token {} are not finite", tops.logprob.len());
-            }
-            tops.logprob.push(logprob);
-            tops.likeliest.push(likeliest);
-        }
+            (scores.logit - scores.log_sum_exp, read(row, scores.log_sum_exp))
+        };
+        let read: Vec<_> = host.par_chunks_exact(host.len() / rows.len()).zip(rows).map(of_row).collect();
+        places.extend(read);
     }
-    tops.logprob.truncate(text.len());
-    Ok(tops)
+    match places.iter().position(|(logprob, _)| !logprob.is_finite()) {
+        Some(place) => candle_core::bail!("the model's logits for token {place} are not finite"),
+        None => Ok(places),
+    }
 }
 
 /// The `most` largest of a row with their places, the largest first.

@@ -252,6 +252,41 @@ fn an_answer_has_the_same_words_whoever_is_answered_beside_it() {
     assert_eq!(together, alone);
 }
 
+/// Written by rounded numbers, read by the decoder: what it tells of each token is what it tells of them one by one.
+#[test]
+fn what_is_written_by_rounded_numbers_has_the_decoders_probabilities() {
+    let (_folder, local) = gguf();
+    let plain = request(Strategy::Direct, "The width is 2.");
+    let words = local.complete(&plain).unwrap().content;
+    let reply = local.complete(&Request { wanted: digits(), ..plain.clone() }).unwrap();
+    assert_eq!(reply.content, words);
+    let parts = local.chat.parts(&plain.messages, |text| local.ids(text)).unwrap();
+    let mut past = local.read(&parts).unwrap();
+    let (mut rounded, mut pen) = local.begin(&parts).unwrap();
+    let (mut n_told, mut furthest) = (0, 0.0f64);
+    for token in reply.tokens.unwrap() {
+        let exact = local.log_probs_behind(&past).unwrap();
+        let is_it = |id: &u32| {
+            let bytes = local.vocabulary.bytes(*id);
+            bytes.is_some_and(|bytes| bytes.len() == token.n_bytes && String::from_utf8_lossy(bytes) == token.text)
+        };
+        // several are no letter by themselves, and look the same
+        let away = |id: &u32| (token.log_prob.unwrap() - exact.of_id(*id)).abs();
+        let id = (0..local.vocabulary.len() as u32).filter(is_it).min_by(|a, b| away(a).total_cmp(&away(b)));
+        let id = id.expect("the token is one of the vocabulary");
+        assert!(away(&id) < 1e-4, "{token:?}");
+        for (text, log_prob) in &token.alternatives {
+            let want = exact.of_id(local.tokenizer().token_to_id(&text.replace(' ', "Ġ")).unwrap());
+            assert!((log_prob - want).abs() < 1e-4, "{text:?}: {log_prob} {want}");
+            n_told += 1;
+        }
+        furthest = furthest.max((exact.of_id(id) - rounded.of_id(id)).abs());
+        rounded = local.push(&mut pen, id).unwrap();
+        past = Arc::new(past.extended(&local.decoder, &[id]).unwrap());
+    }
+    assert!(n_told >= 5 && furthest > 1e-3, "{n_told} {furthest}: rounding would not be seen");
+}
+
 #[test]
 fn a_step_that_fails_leaves_nobody_waiting() {
     let (_folder, local) = gguf();
@@ -556,7 +591,7 @@ fn greedy_texts_have_the_scorers_probabilities() {
         }
         // the scorer reads again what was written by rounded numbers
         let mut past = local.read(&parts).unwrap();
-        let (mut told, mut pen) = local.begin(&parts, local.desk.as_ref()).unwrap();
+        let (mut told, mut pen) = local.begin(&parts).unwrap();
         for id in local.ids(&written).unwrap() {
             away[1].push((exact(&past, id) - told.of_id(id)).abs());
             told = local.push(&mut pen, id).unwrap();
