@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use candle_core::DType;
 use clap::builder::PossibleValuesParser;
 
@@ -19,15 +19,13 @@ use veridiff_core::{
     settings::{Settings, Targets},
 };
 use veridiff_engine::{
+    device::{self, DTYPES},
     files::source::{self, ResolveOptions},
     ops::has_bf16_products,
     plan::parse_size,
     reading::attribution::{AttributedFn, Denominator, Fold},
 };
 use veridiff_text::prompt::Template;
-
-/// The names of dtypes that models can be read to.
-const DTYPES: [&str; 4] = ["f32", "f64", "bf16", "f16"];
 
 /// The heading of options about models.
 const MODEL: &str = "Model";
@@ -55,7 +53,7 @@ pub struct PlaceArgs {
     pub device: DeviceChoice,
     /// Numbers that the model is read to and computed in; the checkpoint's own are never used silently [default: f32; with a
     /// detector, those that its training rows were read in]
-    #[arg(long, value_parser = DTYPES, help_heading = MODEL)]
+    #[arg(long, value_parser = DTYPES.map(|(name, _)| name), help_heading = MODEL)]
     pub dtype: Option<String>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = threads, help_heading = MODEL, hide_short_help = true)]
@@ -126,14 +124,7 @@ impl PlaceArgs {
 
     /// The dtype asked for, if one is.
     fn dtype(&self) -> anyhow::Result<Option<DType>> {
-        Ok(match self.dtype.as_deref() {
-            None => None,
-            Some("f32") => Some(DType::F32),
-            Some("f64") => Some(DType::F64),
-            Some("bf16") => Some(DType::BF16),
-            Some("f16") => Some(DType::F16),
-            Some(other) => bail!("unknown dtype `{other}`; one of {}", DTYPES.join(", ")),
-        })
+        Ok(self.dtype.as_deref().map(device::dtype).transpose()?)
     }
 }
 

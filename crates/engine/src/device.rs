@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use candle_core::{Device, cuda};
+use candle_core::{DType, Device, cuda};
 use veridiff_text::hint::Hint;
 
 use crate::ops::check_fused_kernels;
@@ -29,6 +29,19 @@ pub enum DeviceChoice {
 /// Those of reading the name and of [`DeviceChoice::open`].
 pub fn open(name: &str) -> Result<Device, DeviceError> {
     name.parse::<DeviceChoice>()?.open()
+}
+
+/// The numbers that models can be read to, by their names.
+pub const DTYPES: [(&str, DType); 4] =
+    [("f32", DType::F32), ("f64", DType::F64), ("bf16", DType::BF16), ("f16", DType::F16)];
+
+/// The numbers of that name, one of [`DTYPES`].
+///
+/// # Errors
+/// [`DeviceError::Dtype`] for any other name.
+pub fn dtype(name: &str) -> Result<DType, DeviceError> {
+    let found = DTYPES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, dtype)| *dtype).ok_or_else(|| DeviceError::Dtype { text: name.to_owned() })
 }
 
 impl fmt::Display for DeviceChoice {
@@ -127,6 +140,12 @@ pub enum DeviceError {
         /// What follows the colon in the name.
         text: String,
     },
+    /// No model is read to numbers of this name.
+    #[error("unknown dtype `{text}`; one of {}", DTYPES.map(|(name, _)| name).join(", "))]
+    Dtype {
+        /// The name as it was given.
+        text: String,
+    },
     /// The device cannot be used on this machine or by this build.
     #[error("cannot use the device `{choice}`")]
     Unavailable {
@@ -148,7 +167,7 @@ impl DeviceError {
     pub fn hint(&self) -> Option<String> {
         match self {
             // They say what would be right.
-            DeviceError::Name { .. } | DeviceError::Number { .. } => None,
+            DeviceError::Name { .. } | DeviceError::Number { .. } | DeviceError::Dtype { .. } => None,
             DeviceError::Unavailable { choice, .. } => Some(choice.remedy().to_owned()),
         }
     }
@@ -177,6 +196,13 @@ mod tests {
         for bad in ["cuda:", "cuda:x", "cuda:-1", "cuda:1:2"] {
             assert!(read(bad).unwrap_err().contains("not a device number"), "{bad}");
         }
+    }
+
+    #[test]
+    fn dtypes_have_names_and_others_are_told_the_valid_ones() {
+        assert_eq!(dtype("bf16").unwrap(), DType::BF16);
+        let error = dtype("BF16").unwrap_err().to_string();
+        assert_eq!(error, "unknown dtype `BF16`; one of f32, f64, bf16, f16");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Where models run and how they read, from the words of a caller.
 
-use candle_core::DType;
 use veridiff_core::{families::catalogue::FeatureSet, preset, run::models::ModelOptions, settings::Settings};
 use veridiff_engine::{device, files::source::ResolveOptions, plan::parse_size};
 use veridiff_text::{prompt::Template, sample::Task};
@@ -20,14 +19,7 @@ pub struct Place {
 impl Place {
     /// As the library takes them, with these models.
     pub fn options(&self, models: Vec<String>) -> Result<ModelOptions> {
-        let dtype = match self.dtype.as_deref() {
-            None => None,
-            Some("f32") => Some(DType::F32),
-            Some("f64") => Some(DType::F64),
-            Some("bf16") => Some(DType::BF16),
-            Some("f16") => Some(DType::F16),
-            Some(other) => return Err(Fault::new(format!("unknown dtype `{other}`"), "one of f32, f64, bf16, f16")),
-        };
+        let dtype = self.dtype.as_deref().map(device::dtype).transpose()?;
         let fetch = ResolveOptions { offline: self.offline, ..ResolveOptions::default() };
         Ok(ModelOptions { models, device: device::open(&self.device)?, dtype, max_memory: self.max_memory()?, fetch })
     }
