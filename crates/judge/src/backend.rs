@@ -62,7 +62,7 @@ pub struct Request {
     pub top_p: Option<f64>,
     /// What chance follows from, where the temperature leaves any.
     pub seed: u64,
-    /// Strings whose log-probabilities are wanted wherever a token could be one of them, blanks around it left out.
+    /// Strings whose log-probabilities are wanted wherever one of them is written as a token, blanks around it left out.
     pub wanted: Vec<String>,
     /// Strings that end the answer, of which they are then no part; none of them is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -130,7 +130,7 @@ pub struct Token {
     pub text: String,
     /// How many bytes of the answer it is.
     pub n_bytes: usize,
-    /// Its log-probability, in nats; none where it has no context.
+    /// Its log-probability, in nats; none where it has no context, and where nobody wanted to know.
     pub log_prob: Option<f64>,
     /// The entropy of what could have stood there, in nats; none unless the probability of all that could is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -252,23 +252,41 @@ impl Local {
         }
     }
 
-    /// Puts the decoder's log-probabilities in the place of those that an answer was written by, where they are others.
-    fn read_again(&self, pen: Pen<'_>, written: &mut Written, wanted: &[Vec<(u32, String)>]) -> Result<(), Failure> {
+    /// Puts the decoder's log-probabilities at the places where something wanted was written in the place of those that it was written
+    /// by, where these are others.
+    fn read_again(&self, pen: Pen<'_>, written: &mut Written, wanted: &Wanted) -> Result<(), Failure> {
         let Pen::Quantised { desk, seat, past } = pen else { return Ok(()) };
         // who writes on does not wait for this
         drop(seat);
-        if written.ids.is_empty() {
-            return Ok(());
-        }
-        let others: Vec<u32> = wanted.iter().flatten().map(|(id, _)| *id).collect();
-        let places = desk.alone(|| others_after(&self.decoder, &past, &written.ids, &others));
-        for (token, (log_prob, others)) in written.tokens.iter_mut().zip(places.map_err(|error| broken(&error))?) {
-            token.log_prob = Some(log_prob);
-            for (alternative, log_prob) in token.alternatives.iter_mut().zip(others) {
-                alternative.1 = log_prob;
-            }
+        let places: Vec<usize> = (0..written.ids.len()).filter(|&place| wanted.is_one(written.ids[place])).collect();
+        let read = desk.alone(|| others_after(&self.decoder, &past, &written.ids, &places, &wanted.ids));
+        for (place, (log_prob, of_wanted)) in places.into_iter().zip(read.map_err(|error| broken(&error))?) {
+            wanted.tell(&mut written.tokens[place], log_prob, of_wanted);
         }
         Ok(())
+    }
+}
+
+/// The tokens whose log-probabilities are wanted where one of them is written.
+struct Wanted {
+    ids: Vec<u32>,
+    texts: Vec<String>,
+}
+
+impl Wanted {
+    fn of(vocabulary: &Vocabulary, strings: &[String]) -> Wanted {
+        let (ids, texts) = vocabulary.tokens_that_are(strings).into_iter().flatten().unzip();
+        Wanted { ids, texts }
+    }
+
+    fn is_one(&self, id: u32) -> bool {
+        self.ids.contains(&id)
+    }
+
+    /// Notes what a token's place is told to have.
+    fn tell(&self, token: &mut Token, log_prob: f64, of_wanted: Vec<f64>) {
+        token.log_prob = Some(log_prob);
+        token.alternatives = self.texts.iter().cloned().zip(of_wanted).collect();
     }
 }
 
@@ -373,7 +391,7 @@ impl Local {
         let n_input: usize = parts.iter().map(Vec::len).sum();
         let most = self.room_behind(n_input)?.min(request.max_output as usize);
         let mut guide = request.schema.as_ref().map(|schema| self.grammar.guide(schema)).transpose()?;
-        let wanted = self.vocabulary.tokens_that_are(&request.wanted);
+        let wanted = Wanted::of(&self.vocabulary, &request.wanted);
         let (mut log_probs, mut pen) = self.begin(&parts)?;
         let mut draw = Draw::new(request);
         let (mut written, mut n_output) = (Written::default(), 0);
@@ -391,13 +409,14 @@ impl Local {
             let Some(bytes) = self.vocabulary.bytes(id) else { break Finish::Stop };
             written.bytes.extend(bytes);
             written.ids.push(id);
-            written.tokens.push(Token {
-                text: String::from_utf8_lossy(bytes).into_owned(),
-                n_bytes: bytes.len(),
-                log_prob: Some(log_probs.of_id(id)),
-                entropy: None,
-                alternatives: wanted.iter().flatten().map(|(id, text)| (text.clone(), log_probs.of_id(*id))).collect(),
-            });
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let mut token =
+                Token { text, n_bytes: bytes.len(), log_prob: None, entropy: None, alternatives: Vec::new() };
+            if wanted.is_one(id) {
+                let of_wanted = wanted.ids.iter().map(|id| log_probs.of_id(*id)).collect();
+                wanted.tell(&mut token, log_probs.of_id(id), of_wanted);
+            }
+            written.tokens.push(token);
             if written.is_stopped(&request.stop) {
                 break Finish::Stop;
             }
@@ -409,9 +428,7 @@ impl Local {
             }
             log_probs = self.push(&mut pen, id)?;
         };
-        if !request.wanted.is_empty() {
-            self.read_again(pen, &mut written, &wanted)?;
-        }
+        self.read_again(pen, &mut written, &wanted)?;
         let content = written.text();
         let tokens = (!request.wanted.is_empty()).then_some(written.tokens);
         let usage = Usage { input: n_input as u64, output: n_output as u64, ..Usage::default() };

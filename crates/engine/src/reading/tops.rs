@@ -1,6 +1,6 @@
 //! What could have stood at every place of a text, beside the token that does: the likeliest tokens, or some that are named.
 
-use candle_core::{DType, Device, Result};
+use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
 use super::scores::score_row;
@@ -30,22 +30,29 @@ pub fn tops_after(decoder: &Decoder, past: &Past, text: &[u32], most: usize) -> 
     }
 }
 
-/// Reads the text `[T]`, at least one token, behind a prompt: at every place ln p of the token that stands there, and of each of `others`
-/// as if it stood there, nats.
+/// Reads the text `[T]` behind a prompt: at each of some of its places, counted from 0, ln p of the token that stands there, and of each of
+/// `others` as if it stood there, nats.
 ///
 /// # Errors
 /// As [`tops_after`].
-pub fn others_after(decoder: &Decoder, past: &Past, text: &[u32], others: &[u32]) -> Result<Vec<(f64, Vec<f64>)>> {
+pub fn others_after(
+    decoder: &Decoder,
+    past: &Past,
+    text: &[u32],
+    places: &[usize],
+    others: &[u32],
+) -> Result<Vec<(f64, Vec<f64>)>> {
     match decoder.head().dtype() {
-        DType::F64 => others_in::<f64>(decoder, past, text, others),
-        _ => others_in::<f32>(decoder, past, text, others),
+        DType::F64 => others_in::<f64>(decoder, past, text, places, others),
+        _ => others_in::<f32>(decoder, past, text, places, others),
     }
 }
 
 fn tops_in<T: Real>(decoder: &Decoder, past: &Past, text: &[u32], most: usize) -> Result<Tops> {
     // the last target has no row of its own: whichever token stands there, the row before it is the one behind the text
     let targets = [text, &[0]].concat();
-    let places = at_places(decoder, past, &targets, |row: &[T], total| {
+    let hidden = past.predicting_rows(decoder, &targets)?;
+    let places = at_places(decoder, &hidden, &targets, |row: &[T], total| {
         largest(row, most).into_iter().map(|(id, logit)| (id, logit.to_f64() - total)).collect()
     })?;
     let (mut logprob, likeliest): (Vec<f64>, Vec<Vec<Likely>>) = places.into_iter().unzip();
@@ -53,21 +60,32 @@ fn tops_in<T: Real>(decoder: &Decoder, past: &Past, text: &[u32], most: usize) -
     Ok(Tops { logprob, likeliest })
 }
 
-fn others_in<T: Real>(decoder: &Decoder, past: &Past, text: &[u32], others: &[u32]) -> Result<Vec<(f64, Vec<f64>)>> {
-    at_places(decoder, past, text, |row: &[T], total| {
+fn others_in<T: Real>(
+    decoder: &Decoder,
+    past: &Past,
+    text: &[u32],
+    places: &[usize],
+    others: &[u32],
+) -> Result<Vec<(f64, Vec<f64>)>> {
+    // what stands behind the last place is not read
+    let Some(last) = places.iter().max() else { return Ok(Vec::new()) };
+    let hidden = past.predicting_rows(decoder, &text[..=*last])?;
+    let rows: Vec<u32> = places.iter().map(|&place| place as u32).collect();
+    let hidden = hidden.index_select(&Tensor::new(rows, hidden.device())?, 0)?;
+    let targets: Vec<u32> = places.iter().map(|&place| text[place]).collect();
+    at_places(decoder, &hidden, &targets, |row: &[T], total| {
         others.iter().map(|&id| row[id as usize].to_f64() - total).collect()
     })
 }
 
-/// Of every target, at least one, its ln p and what `read` makes of the row of logits at its place and of their log-sum-exp. The logits are
-/// taken a few rows at a time.
+/// Of every target, predicted by its row of `hidden` `[T, H]`, its ln p and what `read` makes of the row's logits and of their log-sum-exp.
+/// The logits are taken a few rows at a time.
 fn at_places<T: Real, R: Send>(
     decoder: &Decoder,
-    past: &Past,
+    hidden: &Tensor,
     targets: &[u32],
     read: impl Fn(&[T], f64) -> R + Sync,
 ) -> Result<Vec<(f64, R)>> {
-    let hidden = past.predicting_rows(decoder, targets)?;
     let mut places = Vec::with_capacity(targets.len());
     for (i, rows) in targets.chunks(LOGIT_ROWS).enumerate() {
         let logits = decoder.head().logits(&hidden.narrow(0, i * LOGIT_ROWS, rows.len())?)?;
