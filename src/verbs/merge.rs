@@ -65,7 +65,10 @@ fn tell(args: &Args, summary: &MergeSummary) {
     if !summary.ordered && summary.n_rows > 0 {
         note("note: no column `row`, so the rows stay in the order given");
     }
-    if let Some(missing @ 1..) = summary.n_missing_rows {
+    if !summary.missing_shards.is_empty() {
+        let missing = summary.missing_shards.join(", ");
+        note(&format!("warning: of the run's shards none of the tables is {missing}: the table is not whole"));
+    } else if let Some(missing @ 1..) = summary.n_missing_rows {
         note(&format!("note: {missing} rows of the input are in none of the tables; is a shard missing?"));
     }
 }

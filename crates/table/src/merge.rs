@@ -10,7 +10,7 @@ use super::{
     error::KeyDifference,
 };
 
-/// The metadata key that says which shard a table is, as `I/N`; it may differ between shards.
+/// The metadata key that says which shard a table is, as `I/N`, or which of them it holds, as `I+J/N`; it may differ between shards.
 pub const SHARD_KEY: &str = "shard";
 
 /// Metadata keys that say when; they may differ between shards and between a run and its resumption.
@@ -30,6 +30,8 @@ pub struct MergeSummary {
     /// Row numbers between the first and the last of the input that no shard has, if there is a `row` column: not
     /// zero if a shard is missing or the run left rows out.
     pub n_missing_rows: Option<usize>,
+    /// The shards, as `I/N`, that the tables' metadata speak of and that none of them is.
+    pub missing_shards: Vec<String>,
 }
 
 impl Table {
@@ -68,7 +70,7 @@ impl Table {
     /// are put in the input's order, columns in the order of their first appearance there, and a column's type is the
     /// one that holds the values of all.
     /// A shard without some columns has nulls there. Metadata keys that may differ ([`SHARD_KEY`], [`TIME_KEYS`]) are
-    /// left out.
+    /// left out; where shards are missing [`SHARD_KEY`] says which are there.
     ///
     /// # Errors
     /// [`TableError::Provenance`] if other metadata differ; [`TableError::Duplicate`] for an `id` or `row` that is
@@ -108,6 +110,14 @@ impl Table {
 
         let mut metadata = tables.first().map(|table| table.metadata.clone()).unwrap_or_default();
         metadata.retain(|key, _| !varying.contains(&key.as_str()));
+        let missing_shards = match held_shards(&tables) {
+            Some((held, n)) if held.len() < n => {
+                let names = held.iter().map(ToString::to_string).collect::<Vec<_>>().join("+");
+                metadata.insert(SHARD_KEY.to_owned(), format!("{names}/{n}"));
+                (1..=n).filter(|shard| !held.contains(shard)).map(|shard| format!("{shard}/{n}")).collect()
+            }
+            _ => Vec::new(),
+        };
         let merged = stack(&tables, &places, column_order(&tables, ordered), metadata)?;
         let summary = MergeSummary {
             n_rows: merged.n_rows(),
@@ -115,6 +125,7 @@ impl Table {
             n_columns: merged.columns.len(),
             ordered,
             n_missing_rows,
+            missing_shards,
         };
         Ok((merged, summary))
     }
@@ -122,6 +133,23 @@ impl Table {
     pub(super) fn cell(&self, column: usize, row: usize) -> Cell {
         cell::cell_at(self.batch.column(column), self.columns[column].kind, row)
     }
+}
+
+/// Which shards the tables are together, and of how many; none where they do not all say, or say it of different runs.
+fn held_shards(tables: &[&Table]) -> Option<(BTreeSet<usize>, usize)> {
+    let marks: Option<Vec<(BTreeSet<usize>, usize)>> =
+        tables.iter().map(|table| shards_of(table.metadata.get(SHARD_KEY)?)).collect();
+    let marks = marks?;
+    let n = marks.first()?.1;
+    marks.iter().all(|(_, of)| *of == n).then(|| (marks.into_iter().flat_map(|(held, _)| held).collect(), n))
+}
+
+/// The shards in a mark, from 1, and how many there are: `I/N` or `I+J/N`.
+fn shards_of(mark: &str) -> Option<(BTreeSet<usize>, usize)> {
+    let (held, n) = mark.split_once('/')?;
+    let n = n.parse().ok()?;
+    let held: BTreeSet<usize> = held.split('+').map(|shard| shard.parse().ok()).collect::<Option<_>>()?;
+    held.iter().all(|shard| (1..=n).contains(shard)).then_some((held, n))
 }
 
 /// Every (table, row), in order.

@@ -414,6 +414,22 @@ fn merged_shards_equal_the_whole() {
 }
 
 #[test]
+fn shards_that_are_missing_are_named_and_may_come_later() {
+    let rows = everything().rows();
+    let all = shards(&rows, 4, |index| index % 4);
+    let (most, summary) = Table::merge(&[&all[..1], &all[2..3]].concat()).unwrap();
+    assert_eq!(
+        (summary.missing_shards, most.metadata()["shard"].as_str()),
+        (vec!["2/4".to_owned(), "4/4".to_owned()], "1+3/4")
+    );
+    let rest = [("the others".to_owned(), most), all[3].clone(), all[1].clone()];
+    let (whole, summary) = Table::merge(&rest).unwrap();
+    assert!(summary.missing_shards.is_empty());
+    assert_eq!(whole, Table::merge(&all).unwrap().0);
+    assert!(!whole.metadata().contains_key("shard"));
+}
+
+#[test]
 fn integers_that_no_float_holds_stay_exact_when_merged() {
     let big = (1i64 << 53) + 1;
     let rows: Vec<Row> = [json!(1), json!(big), json!(0.0), json!(2.5), json!(true), json!("x")]
