@@ -56,11 +56,13 @@ impl History {
 }
 
 /// What a folder's project is called: its own name, or the one around it where that says nothing (`owner+name/repo`); `+` separates
-/// the owner.
+/// the owner. Where the path has no name that says anything the whole path on this machine is asked.
 pub fn name_of(dir: &Path) -> String {
-    let mut names = dir.components().rev().map(|part| part.as_os_str().to_string_lossy());
-    let says_nothing = |name: &str| matches!(name, "." | ".git" | "repo" | "git");
-    let name = names.find(|name| !says_nothing(name)).unwrap_or_default();
+    let told = |dir: &Path| {
+        let mut names = dir.components().rev().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        names.find(|name| !matches!(name.as_str(), "." | ".." | "/" | ".git" | "repo" | "git"))
+    };
+    let name = told(dir).or_else(|| told(&dir.canonicalize().ok()?)).unwrap_or_else(|| "repo".to_owned());
     name.trim_end_matches(".git").replace('+', "/")
 }
 
@@ -87,5 +89,9 @@ mod tests {
         assert_eq!(name_of(Path::new("/a/owner+name/repo")), "owner/name");
         assert_eq!(name_of(Path::new("work/tool/.git")), "tool");
         assert_eq!(name_of(Path::new("tool.git/")), "tool");
+        // tests run in the folder of their crate
+        assert_eq!(name_of(Path::new(".")), "corpus");
+        assert_eq!(name_of(Path::new("no such/../git")), "no such");
+        assert_eq!(name_of(Path::new("/")), "repo");
     }
 }
