@@ -29,9 +29,12 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// A file, or stdin for `-`, as text.
+/// A file, or stdin for `-`, as text: UTF-8, or UTF-16 behind its mark, as some shells write it.
 pub fn read(path: &Path) -> anyhow::Result<String> {
     let bytes = bytes(path)?;
+    if matches!(bytes[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Ok(input::decode(&bytes).0);
+    }
     let is_binary = bytes.contains(&0);
     String::from_utf8(bytes).map_err(|_| {
         let (problem, hint) = match is_binary {
@@ -40,6 +43,17 @@ pub fn read(path: &Path) -> anyhow::Result<String> {
         };
         UsageError::error(format!("`{}` {problem}", path.display()), hint)
     })
+}
+
+/// That samples can be told from other files by the name of theirs.
+pub fn check_samples_file(path: &Path) -> anyhow::Result<()> {
+    match path.extension().is_some_and(|ending| ending == "jsonl") {
+        true => Ok(()),
+        false => {
+            let problem = format!("`{}` does not end in .jsonl", path.display());
+            Err(UsageError::error(problem, "samples are written as one JSON object a line"))
+        }
+    }
 }
 
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -103,6 +117,12 @@ pub fn detector_called(name: &str) -> anyhow::Result<Detector> {
         return Ok(Detector::read(path)?);
     }
     let names = shipped::names();
+    if name == NO_DETECTOR {
+        return Err(UsageError::error(
+            "no detector is named, and one is asked here",
+            format!("name one: {}, or a file", names.join(", ")),
+        ));
+    }
     let problem = format!("`{name}` is neither a shipped detector ({}) nor a file", names.join(", "));
     let hint = did_you_mean(name, names.into_iter().chain([NO_DETECTOR]));
     Err(UsageError::error(problem, hint.unwrap_or_else(|| "check the path of the file that `fit` wrote".to_owned())))

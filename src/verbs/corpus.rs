@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::Exit;
 use crate::{
+    args::change::check_samples_file,
     interrupt, progress,
-    terminal::{note, print},
+    terminal::{UsageError, note, print},
 };
 use veridiff_core::{
     run::{choice::Shard, models::ModelOptions},
@@ -57,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "ROAD", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
     without: Vec<String>,
     /// Leave a way of making twins out if a text's words alone tell them from true statements with this AUC
-    #[arg(long, value_name = "AUC", default_value_t = Selection::default().max_auc, help_heading = BOUNDS, hide_short_help = true)]
+    #[arg(long, value_name = "AUC", default_value_t = Selection::default().max_auc, allow_negative_numbers = true, help_heading = BOUNDS, hide_short_help = true)]
     max_auc: f64,
     /// Also ask a language model how probable a text is without the change, and leave a way of making twins out if that tells them
     /// with --max-auc; named as for `score --model`
@@ -88,6 +89,11 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    check_samples_file(&args.output)?;
+    if !(0.0..=1.0).contains(&args.max_auc) {
+        let problem = format!("--max-auc is {}, which is no AUC from 0 to 1", args.max_auc);
+        return Err(UsageError::error(problem, "0.5 is a coin; without the option it is 0.55"));
+    }
     let aside = args.aside()?;
     let settings = args.settings();
     let (histories, n_skipped) = args.histories(&settings, &aside)?;

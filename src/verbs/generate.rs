@@ -12,6 +12,7 @@ use crate::{
     args::{
         backend::beside,
         batch::{Asking, BatchArgs},
+        change::check_samples_file,
         samples::{BeginArgs, ChoiceArgs},
         scoring::PlaceArgs,
     },
@@ -62,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     texts: u32,
     /// How much chance texts have; 0 takes the most probable token each time
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
     temperature: f64,
     /// Most tokens of a text
     #[arg(long, value_name = "N", default_value_t = 256)]
@@ -95,6 +96,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let set = WritingSet::load(&args.prompts)?;
     let (samples, n_unreadable) = args.choice.changes(&args.input)?;
     let samples = distinct_changes(samples.into_iter().map(|(_, sample)| args.asked(sample)).collect());
+    args.settings().check()?;
+    check_samples_file(&args.output)?;
     let asking = args.batch.asking(&specs)?;
     let store = Arc::new(Store::open(&args.replies_file(&asking)?)?);
     if asking.is_now() {

@@ -92,7 +92,7 @@ pub struct Args {
     #[arg(long, value_name = "RULE", default_value_t, value_parser = Rule::from_str)]
     panel: Rule,
     /// How much chance answers have [default: 0, and 0.7 with --repeats]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     temperature: Option<f64>,
     /// Most tokens of an answer
     #[arg(long, value_name = "N", default_value_t = 1024)]
@@ -156,11 +156,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (set, strategies) = (PromptSet::load(&args.prompts)?, args.strategies()?);
     let (samples, n_unreadable) = args.choice.samples(input)?;
     if args.dry_run {
-        return args.print_requests(&set, &strategies, &samples, &specs);
+        return args.print_requests(&set, strategies, &samples, &specs);
     }
     let Some(output) = &args.output else {
         return Err(UsageError::error("no table is named", "name it by --output"));
     };
+    // before anything is kept of a run that cannot be
+    args.settings(strategies.clone(), ScoreReading::Text).check()?;
     let asking = args.batch.asking(&specs)?;
     let store = args.store(&specs, Some(output))?;
     if asking.is_now() {
@@ -182,7 +184,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             SpecKind::Local(_) => args.concurrency,
             _ => None,
         };
-        let at_once = at_once.unwrap_or_else(|| judge.recorder().most_at_once(reading == ScoreReading::Text));
+        let writes = settings.strategies.iter().any(|strategy| !settings.is_brief(*strategy));
+        let at_once = at_once.unwrap_or_else(|| judge.recorder().most_at_once(writes));
         let source = JudgeSource::new(judge.clone(), at_once);
         if asking.is_noting() {
             samples.iter().for_each(|(_, sample)| source.ask(sample));
@@ -230,6 +233,9 @@ impl Args {
     /// The backends with the options that are theirs.
     fn specs(&self) -> anyhow::Result<Vec<Spec>> {
         let mut specs = distinct_specs(&self.backend)?;
+        if self.concurrency == Some(0) {
+            return Err(UsageError::error("concurrency is 0, so nothing would be asked", "give a number above 0"));
+        }
         for spec in &mut specs {
             if let SpecKind::OpenAi(server) = &mut spec.kind {
                 server.concurrency = self.concurrency.unwrap_or(server.concurrency);
@@ -299,14 +305,21 @@ impl Args {
     fn print_requests(
         &self,
         set: &PromptSet,
-        strategies: &[Strategy],
+        strategies: Vec<Strategy>,
         samples: &[(usize, Sample)],
         specs: &[Spec],
     ) -> anyhow::Result<Exit> {
-        let mut n_bytes = 0;
-        for &strategy in strategies {
+        // what a server gives is not known before it is asked; a model here gives probabilities
+        let are_here = specs.iter().all(|spec| matches!(spec.kind, SpecKind::Local(_)));
+        let reading = if are_here { ScoreReading::Digits } else { ScoreReading::Text };
+        let settings = self.settings(strategies, self.reading.unwrap_or(reading));
+        settings.check()?;
+        let (mut n_bytes, mut n_written) = (0, 0);
+        for &strategy in &settings.strategies {
+            let is_brief = settings.is_brief(strategy);
+            n_written += if is_brief && are_here { 0 } else { samples.len() };
             for (i, (_, sample)) in samples.iter().enumerate() {
-                let prompt = set.prompt(sample, strategy, false);
+                let prompt = set.prompt(sample, strategy, is_brief);
                 n_bytes += prompt.messages.iter().map(|message| message.content.len()).sum::<usize>();
                 if i == 0 {
                     let request = serde_json::json!({ "strategy": strategy.name(), "messages": prompt.messages, "schema": prompt.schema });
@@ -314,9 +327,9 @@ impl Args {
                 }
             }
         }
-        let n = (samples.len() * strategies.len()) as u64 * u64::from(self.repeats);
+        let n = (samples.len() * settings.strategies.len()) as u64 * u64::from(self.repeats);
         let input = (n_bytes as f64 * f64::from(self.repeats) / BYTES_PER_TOKEN) as u64;
-        let output = n * u64::from(self.max_output);
+        let output = n_written as u64 * u64::from(self.repeats) * u64::from(self.max_output);
         for spec in specs {
             let cost = spec.price.as_ref().map_or_else(String::new, |prices| {
                 let usage = Usage { input, output, ..Usage::default() };

@@ -399,6 +399,11 @@ fn what_cannot_begin_says_why() {
         ("--backend scripted:s.jsonl --prompts bad.toml", "bad.toml"),
         ("--backend scripted:s.jsonl --reading digits", "no log-probabilities"),
         ("--backend scripted:s.jsonl --threshold 5", "threshold"),
+        ("--backend scripted:s.jsonl --temperature -1", "temperature"),
+        ("--backend scripted:s.jsonl --temperature nan", "temperature"),
+        ("--backend scripted:s.jsonl --max-output 0", "no answer"),
+        ("--backend scripted:s.jsonl --repeats 0", "no request"),
+        ("--backend scripted:s.jsonl --concurrency 0", "concurrency"),
         ("--backend scripted:s.jsonl --cascade 0.9,0.1 --strategy direct,tree", "cascade"),
         ("--backend scripted:s.jsonl --max-cost 1", "price"),
         ("--backend scripted:s.jsonl --panel 3", "quorum"),
@@ -408,6 +413,9 @@ fn what_cannot_begin_says_why() {
         let stderr = desk.ends(&format!("judge --input in.jsonl --output t.jsonl {args}"), 2);
         assert!(stderr.contains(says) && stderr.contains("error: "), "{args}: {stderr}");
         assert!(!desk.path("t.jsonl").exists(), "{args}");
+        // what was refused stands in nobody's way: at most who would have been asked is noted
+        let replies = fs::read_to_string(desk.path("t.jsonl.replies.jsonl")).unwrap_or_default();
+        assert!(replies.lines().skip(1).all(|line| line.contains(r#""id":"@"#)), "{args}: {replies}");
     }
     // nothing is sent, and no table is made
     let output = desk.run("judge --input in.jsonl --backend openai:http://127.0.0.1:9/v1#m --strategy all --dry-run");
@@ -415,6 +423,11 @@ fn what_cannot_begin_says_why() {
         String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!((output.status.code(), lines.len()), (Some(0), 4));
     assert!(String::from_utf8_lossy(&output.stderr).contains("8 requests"));
+    // digits that a model here is asked for take no answer
+    let output = desk.run("judge --input in.jsonl --backend local:nobody --strategy direct,tree --dry-run");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("4 requests") && told.contains("at most 2048 tokens of answers"), "{told}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains(r#"{\"answer\": 0}"#));
 }
 
 /// The model of a few thousand weights that the tests have.
@@ -509,6 +522,12 @@ fn texts_are_written_and_can_be_scored() {
     assert!(stderr.contains("is there already") && stderr.contains("--resume"), "{stderr}");
     let stderr = desk.ends(&format!("{args} --texts 2 -o e.jsonl"), 2);
     assert!(stderr.contains("the same") && stderr.contains("--temperature"), "{stderr}");
+    let stderr = desk.ends("generate --input in.jsonl --backend local:no-such-model --offline -o e.jsonl", 2);
+    assert!(stderr.contains("no-such-model"), "{stderr}");
+    desk.ends(&format!("{args} -o e.jsonl"), 0);
+    assert_eq!(desk.read("e.jsonl"), desk.read("a.jsonl"));
+    let stderr = desk.ends(&format!("{args} -o e.txt"), 2);
+    assert!(stderr.contains("does not end in .jsonl"), "{stderr}");
     desk.ends("score --input c.jsonl --features form,grounding -o scored.jsonl", 0);
     let scored = desk.rows("scored.jsonl");
     assert_eq!((scored.len(), &scored["c1@tiny-0"]["generation_repeat"]), (6, &json!(0)));

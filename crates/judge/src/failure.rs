@@ -146,7 +146,7 @@ pub enum JudgeError {
         failure: Failure,
     },
     /// A model on this machine cannot be found or loaded.
-    #[error("the model cannot judge")]
+    #[error("the model cannot be asked")]
     Model(#[from] veridiff_core::Error),
     /// The file of replies cannot be read or written.
     #[error("the replies cannot be kept")]

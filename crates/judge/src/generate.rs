@@ -13,6 +13,7 @@ use veridiff_text::sample::{Sample, Task};
 use crate::{
     backend::{Backend, Finish, Message, Reply, Request, Role},
     failure::{Failure, JudgeError, Kind},
+    judge::check_temperature,
     prompts::{BUILTIN_NAME, fence::Fence, filled},
     recorder::Recorder,
 };
@@ -132,28 +133,37 @@ pub struct Writer {
     settings: Settings,
 }
 
+impl Settings {
+    /// Whether they go together.
+    ///
+    /// # Errors
+    /// [`JudgeError::Settings`].
+    pub fn check(&self) -> Result<(), JudgeError> {
+        let error = |problem: &str, hint: &str| Err(JudgeError::settings(problem, hint));
+        check_temperature(self.temperature)?;
+        if self.n_texts == 0 || self.max_output == 0 {
+            return error("no text would be written", "ask for at least one text of at least one token");
+        }
+        if self.n_texts > 1 && self.temperature <= 0.0 {
+            return error(
+                "without chance all texts about a change are the same",
+                "give a --temperature above 0, such as 0.7",
+            );
+        }
+        if self.stop.iter().any(String::is_empty) {
+            return error("a string that ends a text is empty", "leave it out");
+        }
+        Ok(())
+    }
+}
+
 impl Writer {
     /// A writer, if its settings go together.
     ///
     /// # Errors
     /// [`JudgeError::Settings`].
     pub fn new(recorder: Recorder, set: WritingSet, settings: Settings) -> Result<Writer, JudgeError> {
-        let error = |problem: &str, hint: &str| Err(JudgeError::settings(problem, hint));
-        if settings.n_texts == 0 || settings.max_output == 0 {
-            return error("no text would be written", "ask for at least one text of at least one token");
-        }
-        if settings.n_texts > 1 && settings.temperature <= 0.0 {
-            return error(
-                "without chance all texts about a change are the same",
-                "give a --temperature above 0, such as 0.7",
-            );
-        }
-        if !settings.temperature.is_finite() || settings.temperature < 0.0 {
-            return error("the temperature is no number from 0 on", "such as --temperature 0.7");
-        }
-        if settings.stop.iter().any(String::is_empty) {
-            return error("a string that ends a text is empty", "leave it out");
-        }
+        settings.check()?;
         Ok(Writer { recorder, set, settings })
     }
 

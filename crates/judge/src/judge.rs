@@ -72,7 +72,53 @@ impl Default for Settings {
     }
 }
 
+/// That a temperature is one.
+///
+/// # Errors
+/// [`JudgeError::Settings`].
+pub(crate) fn check_temperature(temperature: f64) -> Result<(), JudgeError> {
+    match temperature.is_finite() && temperature >= 0.0 {
+        true => Ok(()),
+        false => Err(JudgeError::settings("the temperature is no number from 0 on", "such as --temperature 0.7")),
+    }
+}
+
 impl Settings {
+    /// Whether they go together, whoever is asked.
+    ///
+    /// # Errors
+    /// [`JudgeError::Settings`].
+    pub fn check(&self) -> Result<(), JudgeError> {
+        let error = |problem: &str, hint: &str| Err(JudgeError::settings(problem, hint));
+        check_temperature(self.temperature)?;
+        if self.strategies.is_empty() {
+            return error("no strategy is named", "such as --strategy direct");
+        }
+        if self.repeats == 0 {
+            return error("no request would be made", "ask for at least one of --repeats");
+        }
+        if self.max_output == 0 {
+            return error("no answer could be written", "give a --max-output above 0");
+        }
+        if !(1..=4).contains(&self.threshold) {
+            return error(
+                "the threshold is no score from 1 to 4",
+                "1 flags a text with anything that is not supported",
+            );
+        }
+        if self.cascade.is_some_and(|(low, high)| !(0.0 <= low && low <= high && high <= 1.0)) {
+            return error("the cascade's bounds are not 0 <= LO <= HI <= 1", "such as --cascade 0.2,0.8");
+        }
+        if self.cascade.is_some() && self.strategies.len() < 2 {
+            return error("a cascade needs a second strategy", "such as --strategy direct,tree");
+        }
+        let n = self.strategies.len();
+        if matches!(self.panel, Rule::Quorum(quorum) if quorum == 0 || quorum > n) {
+            return error(&format!("the quorum is not from 1 to {n}"), "it counts strategies");
+        }
+        Ok(())
+    }
+
     /// Whether a strategy's answer is the score alone.
     pub fn is_brief(&self, strategy: Strategy) -> bool {
         self.reading == ScoreReading::Digits && !self.explain && strategy.can_be_brief()
@@ -185,15 +231,13 @@ impl Judge {
     /// [`JudgeError::Settings`].
     pub fn new(recorder: Recorder, set: PromptSet, settings: Settings) -> Result<Judge, JudgeError> {
         let error = |problem: String, hint: &str| Err(JudgeError::settings(problem, hint));
+        settings.check()?;
         let Settings { strategies, reading, repeats, .. } = &settings;
         if let Some(missing) = strategies.iter().find(|strategy| !set.has(**strategy)) {
             return error(
                 format!("the prompt set `{}` has no strategy `{missing}`", set.name()),
                 "leave the strategy out, or add it to the file",
             );
-        }
-        if strategies.is_empty() || *repeats == 0 || !(1..=4).contains(&settings.threshold) {
-            return error("a judge needs a strategy, a repeat and a threshold from 1 to 4".to_owned(), "see --help");
         }
         if *reading == ScoreReading::Digits && !recorder.abilities().log_probs {
             return error(
@@ -206,15 +250,6 @@ impl Judge {
                 "the probabilities of one digit are the same each time, so there is nothing to repeat".to_owned(),
                 "use --reading text or --explain, or leave --repeats out",
             );
-        }
-        if settings.cascade.is_some_and(|(low, high)| !(0.0 <= low && low <= high && high <= 1.0)) {
-            return error("the cascade's bounds are not 0 <= LO <= HI <= 1".to_owned(), "such as --cascade 0.2,0.8");
-        }
-        if settings.cascade.is_some() && strategies.len() < 2 {
-            return error("a cascade needs a second strategy".to_owned(), "such as --strategy direct,tree");
-        }
-        if matches!(settings.panel, Rule::Quorum(quorum) if quorum == 0 || quorum > strategies.len()) {
-            return error(format!("the quorum is not from 1 to {}", strategies.len()), "it counts strategies");
         }
         Ok(Judge { recorder, set, settings })
     }

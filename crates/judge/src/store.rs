@@ -137,6 +137,15 @@ impl Lines {
     }
 }
 
+impl Drop for Store {
+    /// A file that holds no reply is taken away: it would stand in the way of a run that is begun again.
+    fn drop(&mut self) {
+        let lines = self.lines.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // an empty file that stays does no other harm
+        let _ = lines.journal.take().map(Journal::leave);
+    }
+}
+
 impl Store {
     /// The replies of a file, which is made if there is none; more are added to it.
     ///
