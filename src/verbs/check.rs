@@ -154,7 +154,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let format = if args.json { Format::Json } else { args.format };
     let mut output = Output::new(format, subject.samples().count(), args.hook.is_some());
     args.check(&subject, |index, finding| output.take(index, finding))?;
-    let findings = output.finish()?;
+    let findings = output.finish(&subject.unreadable)?;
     if let Some(path) = &args.html {
         files::write(path, html_page(&subject.samples().collect::<Vec<_>>(), &findings))
             .with_context(|| format!("cannot write `{}`", path.display()))?;
@@ -218,11 +218,11 @@ impl Output {
         Ok(())
     }
 
-    /// All findings, now that each was taken.
-    fn finish(self) -> anyhow::Result<Vec<Finding>> {
+    /// All findings, now that each was taken; some lines of the input are `unreadable`.
+    fn finish(self, unreadable: &[String]) -> anyhow::Result<Vec<Finding>> {
         let findings: Vec<Finding> = self.findings.into_iter().flatten().collect();
         if self.format == Format::Sarif {
-            print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings))?))?;
+            print(&format!("{}\n", serde_json::to_string_pretty(&sarif(&findings, unreadable))?))?;
         }
         if self.format == Format::Codequality {
             print(&format!("{}\n", serde_json::to_string_pretty(&codequality(&findings))?))?;

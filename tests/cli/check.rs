@@ -24,6 +24,17 @@ fn check(desk: &Desk, args: &str, stdin: &str) -> Run {
     desk.run_with_stdin(&all, stdin)
 }
 
+/// As some shells write what a command prints.
+#[test]
+fn a_text_in_utf16_is_read() {
+    let desk = desk();
+    desk.write("d.diff", DIFF);
+    let text = "\u{feff}`frobnicate_matrix` should call `quaternion_hash` first.";
+    desk.write("u.txt", text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    let run = check(&desk, "--diff d.diff --text u.txt", "");
+    assert!(run.ends(1, &[]).stdout.contains("quaternion_hash"), "{}", run.stdout);
+}
+
 #[test]
 fn a_text_is_judged_wherever_it_comes_from() {
     let desk = desk();
@@ -398,4 +409,10 @@ fn review_tools_get_what_they_read() {
     let failed: Value = serde_json::from_str(&check(&desk, "--input - --format sarif", &broken).stdout).unwrap();
     assert_eq!(failed["runs"][0]["invocations"][0]["executionSuccessful"], false);
     is_sarif(&failed);
+    let run = check(&desk, "--input - --format sarif", &format!("{good}{{bad\n"));
+    let torn: Value = serde_json::from_str(&run.ends(3, &["line 2"]).stdout).unwrap();
+    let invocation = &torn["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    assert!(invocation["toolExecutionNotifications"].to_string().contains("line 2"), "{invocation}");
+    is_sarif(&torn);
 }

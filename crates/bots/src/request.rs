@@ -137,7 +137,7 @@ impl Bot {
         }
         if let Some(limit) = does.sarif {
             let objected: Vec<Finding> = met(limit, findings).into_iter().cloned().collect();
-            let sarif = sarif(&objected);
+            let sarif = sarif(&objected, &[]);
             let place = site.key(&["sarif", repository, &request.head]);
             let content = site.key(&["sarif", repository, &request.head, &sarif.to_string()]);
             self.anew(&place, &content, "sarif", || site.remote.sarif(request, &sarif))?;

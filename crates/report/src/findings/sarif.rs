@@ -11,15 +11,15 @@ use veridiff_core::finding::Finding;
 use veridiff_facts::rules::RULES;
 
 /// One run of the program: a result for every fact that accuses a text and for every text that a detector finds improbable, a note
-/// for what cannot be told; failed samples are notifications of the invocation.
-pub fn sarif(findings: &[Finding]) -> Value {
+/// for what cannot be told; failed samples, and lines that are `unreadable`, are notifications of the invocation.
+pub fn sarif(findings: &[Finding], unreadable: &[String]) -> Value {
     let results: Vec<Value> = findings.iter().flat_map(results).collect();
-    let failures: Vec<Value> = findings
+    let failed = findings.iter().filter_map(|finding| Some(format!("{}: {}", finding.id, finding.error.as_ref()?)));
+    let failures: Vec<Value> = unreadable
         .iter()
-        .filter_map(|finding| {
-            let error = finding.error.as_ref()?;
-            Some(json!({ "level": "error", "message": { "text": format!("{}: {error}", finding.id) } }))
-        })
+        .cloned()
+        .chain(failed)
+        .map(|text| json!({ "level": "error", "message": { "text": text } }))
         .collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
