@@ -189,7 +189,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         print(&format!("{value}\n"))?;
     } else if args.html.is_none() {
-        let detail = if args.full { Detail::Full } else { Detail::Brief };
+        let detail = if args.full || args.table.is_some() { Detail::Full } else { Detail::Brief };
         print(&terminal_page(&explanation, screen(args.width), detail))?;
         lines.iter().try_for_each(|line| print(&format!("{line}\n")))?;
     }
@@ -341,6 +341,9 @@ impl Args {
                 ));
             }
         };
+        for problem in &unreadable {
+            note(&format!("warning: {problem}"));
+        }
         let (mut sample, tree) = all.swap_remove(place);
         if sample.id == UNNAMED {
             sample.id.clear();

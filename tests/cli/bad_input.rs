@@ -387,6 +387,8 @@ fn what_explain_needs_is_said() {
     refused("HEAD", &["there is no git repository", "hint: "]);
     desk.write("two.jsonl", sample("a", DIFF, "t") + &sample("b", DIFF, "u"));
     refused("two.jsonl", &["there are 2 texts, and one is explained", "hint: say which by --id; there are `a`, `b`"]);
+    desk.write("no_diff.jsonl", sample("a", "not a diff", "t"));
+    refused("no_diff.jsonl", &["the diff has no added and no removed line"]);
     desk.write("none.json", "[]");
     refused("none.json", &["holds no comment on a line of a diff", "nothing to explain"]);
     refused(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{annotation::AnnotationError, run::references::ReferenceError, tokens::TokensError};
+use crate::{annotation::AnnotationError, gate::NO_CHANGE, run::references::ReferenceError, tokens::TokensError};
 use veridiff_detector::DetectorError;
 use veridiff_engine::{ModelError, plan::PlanError};
 use veridiff_table::TableError;
@@ -32,6 +32,9 @@ pub enum Error {
     /// Text that cannot become tokens.
     #[error(transparent)]
     Tokens(#[from] TokensError),
+    /// What is given as a diff is none.
+    #[error("{NO_CHANGE}")]
+    NoChange,
     /// A model that cannot be found, fetched or loaded.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -136,7 +139,7 @@ impl Error {
                         .to_owned(),
                 )
             }
-            Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
+            Error::NoChange | Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, ops::ControlFlow, sync::Arc};
 use serde_json::Value;
 
 use crate::{
-    Result,
+    Error, Result,
     case::Case,
     families::{
         adapter, attribution,
@@ -404,13 +404,13 @@ impl Judge {
             }
         };
         finding.place = place(sample, case.diff());
-        if !has_change(&case) {
-            // a rename, another mode, a binary file: there are names to compare, and nothing for a model to read
-            if is_named(&case) {
+        match has_lines(&case) {
+            Ok(true) => {}
+            Ok(false) => {
                 finding.decide(&case, facts, None);
                 return finding;
             }
-            finding.error = Some(NO_CHANGE.to_owned());
+            Err(problem) => finding.error = Some(problem.to_string()),
         }
         if finding.error.is_some() {
             return finding;
@@ -456,15 +456,23 @@ impl Judge {
 }
 
 /// Why a text beside something that is no diff has no verdict.
-const NO_CHANGE: &str = "the diff has no added and no removed line: give what `git diff` prints, or one hunk of it";
+pub(crate) const NO_CHANGE: &str =
+    "the diff has no added and no removed line: give what `git diff` prints, or one hunk of it";
 
 fn has_change(case: &Case) -> bool {
     case.diff().lines().iter().any(|line| line.kind.is_changed())
 }
 
-/// Whether a change without changed lines is one of files: a rename, another mode, something binary.
-fn is_named(case: &Case) -> bool {
-    !case.diff().files().is_empty()
+/// Whether a change has lines for a model to read. Of a rename, another mode and a binary file there are names to compare, and nothing
+/// else.
+///
+/// # Errors
+/// [`Error::NoChange`] where there is no change at all.
+pub fn has_lines(case: &Case) -> Result<bool> {
+    match has_change(case) {
+        false if case.diff().files().is_empty() => Err(Error::NoChange),
+        has_change => Ok(has_change),
+    }
 }
 
 /// The number in a row's column, or in the element of a list that is called so.
@@ -478,13 +486,13 @@ fn number(row: &Row, column: &str) -> Option<f64> {
 /// What the change alone says of a sample.
 fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
     let mut finding = Finding::new(sample, None);
-    match Case::of_sample(sample) {
-        Ok(case) if !has_change(&case) && !is_named(&case) => finding.error = Some(NO_CHANGE.to_owned()),
+    let case = Case::of_sample(sample).map_err(Error::from);
+    match case.and_then(|case| has_lines(&case).map(|_| case)) {
         Ok(case) => {
             finding.place = place(sample, case.diff());
             finding.decide(&case, facts, None);
         }
-        Err(problem) => finding.error = Some(describe(&problem.into())),
+        Err(problem) => finding.error = Some(describe(&problem)),
     }
     finding
 }

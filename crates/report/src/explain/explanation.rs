@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
 use veridiff_core::{
+    case::Case,
     families::{attribution::Aggregates, catalogue::FeatureSet},
     finding::{FactsFinding, Likelier},
     focus::Focused,
-    gate::SharedTree,
+    gate::{SharedTree, has_lines},
     run::{source::ColumnSource, sources::PlainFeatures},
     scorer::Scorer,
     settings::Settings,
@@ -324,6 +325,7 @@ impl Explanation {
         settings: &Settings,
         tree: Option<&SharedTree>,
     ) -> veridiff_core::Result<Explanation> {
+        has_lines(&Case::of_sample(sample)?)?;
         scorer.prepare(settings);
         let read = Focused::of_sample(scorer, sample, settings)?;
         let mut provenance = settings.provenance();

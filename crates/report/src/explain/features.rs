@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::explanation::Explanation;
+use super::explanation::{DiffLineKind, Explanation};
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     Result,
@@ -143,6 +143,9 @@ impl Explanation {
             feature.percentile = feature.value.and_then(|value| percentile(&quantiles(&known), value));
         }
         let rows = format!("rows of `{name}`");
+        if self.features.iter().all(|feature| feature.percentile.is_none()) {
+            self.notes.push(format!("`{name}` has none of the features that are shown here"));
+        }
         self.note_differences(table.metadata(), &rows);
         self.reference = Some(ComparedRows { rows, n_rows: table.n_rows() });
         Ok(())
@@ -221,6 +224,10 @@ impl Explanation {
         self.note_differences(&detector.training.table, &rows);
         if has_quantiles {
             self.reference = Some(ComparedRows { rows, n_rows: detector.training.n_rows });
+        }
+        if !self.lines.iter().any(|line| matches!(line.kind, DiffLineKind::Added | DiffLineKind::Removed)) {
+            self.notes.push("no detector was asked: no line is added or removed".to_owned());
+            return Vec::new();
         }
         if missing.is_empty() {
             let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
