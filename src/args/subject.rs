@@ -11,6 +11,7 @@ use veridiff_git::{Commit, Repository};
 use veridiff_platforms::{github::PullRequest, gitlab::MergeRequest};
 use veridiff_text::{
     chain::one_line,
+    diff::input,
     message::{Made, made},
     sample::{
         Sample, Task,
@@ -247,6 +248,7 @@ impl SubjectArgs {
                     note(&format!("note: `{revision}` changes nothing{passes}"));
                 }
                 None => {
+                    tell_unread(revision, &diff);
                     let sample = Sample { task: Task::Commit, ..Sample::new(revision, &diff, commit.message.trim()) };
                     let tree = self.repository.tree(Some(revision))?;
                     subject.groups.push(Group { tree, samples: vec![sample] });
@@ -371,6 +373,7 @@ impl SubjectArgs {
                 What::File(file) => self.diff_and_text(Some(&file), purpose.verb)?,
                 What::Revision(revision) => {
                     let diff = self.commit(&revision, purpose.verb)?.diff()?;
+                    tell_unread(&revision, &diff);
                     let text = self.text_alone()?;
                     tree = self.repository.tree(Some(&revision))?;
                     (Vec::new(), Sample { task: Task::Commit, ..Sample::new(&revision, &diff, &text) })
@@ -448,6 +451,12 @@ impl SubjectArgs {
         let id = diff.filter(|diff| !is_stdin(diff)).map_or(UNNAMED.into(), |diff| diff.display().to_string());
         Ok((notes, Sample::new(&id, &change.diff, &text)))
     }
+}
+
+/// Says what of a commit's change cannot be read, such as its binary files.
+fn tell_unread(revision: &str, diff: &str) {
+    let change = input::read(diff).ok();
+    change.iter().flat_map(|change| &change.notes).for_each(|told| note(&format!("note: `{revision}`: {told}")));
 }
 
 /// The text of a file. A sentence in the place of a path is not looked for on disk.

@@ -67,6 +67,18 @@ fn what_the_tree_has_elsewhere_is_not_absent() {
     assert_eq!(alone, ("abstain".into(), vec!["VD001 not_here".into()]));
 }
 
+/// Of a commit as of a diff that is piped in.
+#[test]
+fn what_of_a_commit_is_not_read_is_said() {
+    let desk = desk("start");
+    desk.write("tree/logo.bin", [0, 159, 146, 150, 0]);
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "Add a logo"]);
+    check(&desk, "HEAD --repo tree").ends(0, &["note: `HEAD`: ", "logo.bin"]);
+    check(&desk, "HEAD -m Logo --repo tree").ends(0, &["note: `HEAD`: ", "logo.bin"]);
+    assert!(!check(&desk, "HEAD~1 --repo tree").stderr.contains("logo.bin"));
+}
+
 #[test]
 fn what_is_nowhere_in_the_tree_is_unsupported() {
     let desk = desk(NOWHERE);

@@ -185,7 +185,10 @@ pub enum DetectorError {
         why: &'static str,
     },
     /// A rule for verdicts that cannot be read.
-    #[error("cannot read the rule `{rule}`, expected `accuracy`, `precision=…`, `false-alarms=…` or `cost=…`")]
+    #[error(
+        "cannot read the rule `{rule}`, expected `accuracy`, `precision=…` or `false-alarms=…` with shares between 0 and 1, or `cost=…` \
+         with numbers above 0"
+    )]
     DecisionRule { rule: String },
     /// The table could not give a column.
     #[error(transparent)]

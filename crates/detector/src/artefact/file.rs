@@ -266,9 +266,9 @@ impl Detector {
     /// # Errors
     /// [`DetectorError::Read`] and those of [`Detector::from_json`].
     pub fn read(path: &Path) -> Result<Self, DetectorError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| DetectorError::Read { path: path.to_owned(), source })?;
-        Self::from_json(&text, path)
+        let bytes = std::fs::read(path).map_err(|source| DetectorError::Read { path: path.to_owned(), source })?;
+        // what is no text is no JSON either, and is told as that
+        Self::from_json(&String::from_utf8_lossy(&bytes), path)
     }
 
     /// Writes a detector file; what was at `path` stays until the new file is complete.

@@ -199,10 +199,16 @@ fn verdict_summary(fit: &Fit) -> String {
         };
         let _ = writeln!(
             text,
-            "verdicts          unsupported from {:.3}, supported below {:.3} ({})\n\
+            "verdicts          {}, {} ({})\n\
              out of fold       unsupported: {}; supported: {}; abstains on {}",
-            decision.unsupported_from,
-            decision.supported_below,
+            match decision.unsupported_from {
+                never if never > 1.0 => "none unsupported".to_owned(),
+                from => format!("unsupported from {from:.3}"),
+            },
+            match decision.supported_below {
+                never if never <= 0.0 => "none supported".to_owned(),
+                below => format!("supported below {below:.3}"),
+            },
             decision.rule,
             of(o.n_unsupported_right, o.n_unsupported),
             of(o.n_supported_right, o.n_supported),

@@ -42,7 +42,7 @@ pub enum SampleError {
     /// A field holds another kind of value.
     #[error("line {line}: field `{field}` is {found}, expected a string")]
     Type { line: usize, field: &'static str, found: &'static str },
-    /// A required text is empty or all blanks.
+    /// A required text is null, empty or all blanks.
     #[error("line {line}: field `{field}` is empty")]
     Empty { line: usize, field: &'static str },
     /// A label is neither 0, 1 nor null.

@@ -133,6 +133,7 @@ fn integer_as_text(object: &mut Map<String, Value>, field: &str) {
 fn required(object: &mut Map<String, Value>, field: &'static str, line: usize) -> Result<String, SampleError> {
     match object.shift_remove(field) {
         None => Err(SampleError::Missing { line, field }),
+        Some(Value::Null) => Err(SampleError::Empty { line, field }),
         Some(Value::String(text)) if text.trim().is_empty() => Err(SampleError::Empty { line, field }),
         Some(Value::String(text)) => Ok(text),
         Some(other) => Err(SampleError::Type { line, field, found: kind(&other) }),
