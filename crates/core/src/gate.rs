@@ -103,7 +103,7 @@ impl Gate {
     /// # Errors
     /// [`DetectorError::NotForChecking`] if a detector needs an encoder, a classifier or a reference;
     /// [`DetectorError::OtherSettings`] if the settings or the models are not those that it was fitted with;
-    /// [`Error::NoAdapter`](crate::Error::NoAdapter) if a model lacks an adapter of one's own; those of [`ModelOptions::load`].
+    /// [`Error::NoAdapter`] if a model lacks an adapter of one's own; those of [`ModelOptions::load`].
     pub fn open(options: GateOptions) -> Result<Gate> {
         Gate::open_with(options, Scorers::new())
     }
