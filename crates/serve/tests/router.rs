@@ -231,6 +231,13 @@ async fn rows_are_those_of_score_and_a_model_explains_and_completes() {
     let explained = post(&service, "/v1/explain", &sample("a", TRUE)).await.json();
     assert_eq!((&explained["id"], &explained["scorer"]), (&json!("a"), &json!("tiny")));
     assert!(explained["attribution"].is_array());
+    let no_diff = post(&service, "/v1/explain", &json!({ "id": "a", "diff": "no diff", "text": TRUE })).await;
+    assert_eq!(
+        (no_diff.status.as_u16(), &no_diff.json()["error"]["code"]),
+        (422, &json!("unreadable")),
+        "{}",
+        no_diff.text
+    );
     let page =
         send(&router(&service), "POST", "/v1/explain", &[("accept", "text/html")], sample("a", TRUE).to_string()).await;
     assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html") && page.text.contains("</html>"));
