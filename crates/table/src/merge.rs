@@ -144,10 +144,13 @@ fn held_shards(tables: &[&Table]) -> Option<(BTreeSet<usize>, usize)> {
     marks.iter().all(|(_, of)| *of == n).then(|| (marks.into_iter().flat_map(|(held, _)| held).collect(), n))
 }
 
-/// The shards in a mark, from 1, and how many there are: `I/N` or `I+J/N`.
+/// Most shards of a run that are told apart: a mark is read from a file, and those that are missing are written one by one.
+const MOST_SHARDS: usize = 1000;
+
+/// The shards in a mark, from 1, and how many there are, [`MOST_SHARDS`] at most: `I/N` or `I+J/N`.
 fn shards_of(mark: &str) -> Option<(BTreeSet<usize>, usize)> {
     let (held, n) = mark.split_once('/')?;
-    let n = n.parse().ok()?;
+    let n = n.parse().ok().filter(|n| *n <= MOST_SHARDS)?;
     let held: BTreeSet<usize> = held.split('+').map(|shard| shard.parse().ok()).collect::<Option<_>>()?;
     held.iter().all(|shard| (1..=n).contains(shard)).then_some((held, n))
 }

@@ -427,6 +427,12 @@ fn shards_that_are_missing_are_named_and_may_come_later() {
     assert!(summary.missing_shards.is_empty());
     assert_eq!(whole, Table::merge(&all).unwrap().0);
     assert!(!whole.metadata().contains_key("shard"));
+    // a mark that is none, or that no run has, tells nothing
+    for mark in ["1/18446744073709551615", "0/2", "3/2", "1+/2", "half"] {
+        let table = Table::from_rows(&rows, &meta(&[("shard", mark)])).unwrap();
+        let (merged, summary) = Table::merge(&[("t".to_owned(), table)]).unwrap();
+        assert!(summary.missing_shards.is_empty() && merged.metadata().is_empty(), "{mark}");
+    }
 }
 
 #[test]
