@@ -40,6 +40,10 @@
 //! ([`ColumnSource`](veridiff_core::run::source::ColumnSource)); a labelled table becomes a [`Detector`] by
 //! [`veridiff_detector::fit_detector`].
 
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
+
 pub use veridiff_core::{
     Error, Result,
     case::Case,

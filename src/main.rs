@@ -1,18 +1,9 @@
-//! The `veridiff` program. A verb parses, calls the library and prints.
+//! The `veridiff` program; everything it does is in the library's `cli` module.
 
-mod allocator;
-mod args;
-mod config;
-mod interrupt;
-#[cfg(test)]
-mod options;
-mod progress;
-mod terminal;
-mod verbs;
+// attribution allocates and frees the same large buffers over and over, which the system allocator pays for in page faults
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // before anything else has started: a helper of the sandbox is this program with one thread
-    #[cfg(target_os = "linux")]
-    veridiff_sandbox::helper::start_if_asked();
-    verbs::main()
+    veridiff::cli::verbs::main()
 }

@@ -370,7 +370,7 @@ fn a_reader_that_leaves_ends_the_run() {
     let desk = Desk::new();
     desk.write("in.jsonl", (0..4000).map(|i| sample(&i.to_string(), "+x = 1", "adds x")).collect::<String>());
     for features in ["attribution", "uncertainty"] {
-        let mut command = desk.command();
+        let mut command = desk.command("");
         command.args(["score", "--model", &fixture("llama_tied"), "--input", "in.jsonl", "--features", features]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

@@ -16,7 +16,7 @@ fn desk() -> Desk {
 
 /// `check` in the deep folder, by the change alone.
 fn check(desk: &Desk, args: &str) -> Run {
-    let mut command = desk.command();
+    let mut command = desk.command("");
     command.current_dir(desk.path("repo/deep")).args(["check", "--detector", "none", "in.jsonl"]);
     let output = command.args(args.split_whitespace()).output().unwrap();
     Run {
@@ -48,7 +48,7 @@ fn a_folder_that_is_called_as_a_detector_is_none() {
         std::fs::create_dir(desk.path(folder)).unwrap();
     }
     let all = |args: &str| {
-        let mut command = desk.command();
+        let mut command = desk.command("");
         command.current_dir(desk.path("repo/deep")).args(["check", "in.jsonl", "--json"]).args(args.split_whitespace());
         command.output().unwrap()
     };

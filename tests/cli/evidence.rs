@@ -84,7 +84,7 @@ fn a_stderr_that_takes_nothing_ends_no_run() {
     desk.write("in.jsonl", sample("a", DIFF, TEXT));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let args = "score --input in.jsonl --offline --features grounding --output t.csv -v";
-    let status = desk.command().args(args.split_whitespace()).stderr(full).status().unwrap();
+    let status = desk.command("").args(args.split_whitespace()).stderr(full).status().unwrap();
     assert!(status.success() && desk.path("t.csv").exists(), "{status}");
 }
 

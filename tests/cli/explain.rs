@@ -231,7 +231,7 @@ fn colours_follow_the_environment_and_width_is_kept() {
     let desk = desk();
     let model = fixture("llama_tied");
     let run = |width: &str, variables: &[(&str, &str)]| {
-        let mut command = desk.command();
+        let mut command = desk.command("");
         command.args([
             "explain",
             "--model",

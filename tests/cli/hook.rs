@@ -108,7 +108,7 @@ fn a_file_or_an_option_makes_the_gate_stricter_or_looser() {
 fn a_hook_is_called_as_git_calls_it() {
     let desk = desk();
     let run = |args: &[&str]| {
-        let mut command = desk.command();
+        let mut command = desk.command("");
         let output = command.current_dir(desk.path("tree")).args(["check", "--hook"]).args(args).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

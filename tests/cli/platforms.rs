@@ -58,7 +58,7 @@ fn check_gitlab(base: &str, token: Option<(&str, &str)>, more: &[&str]) -> Run {
 
 fn asked<'a>(what: &[&str], set: impl IntoIterator<Item = (&'a str, &'a str)>, more: &[&str]) -> Run {
     let desk = Desk::new();
-    let mut command = desk.command();
+    let mut command = desk.command("");
     for name in ["GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN", "GITLAB_API_URL"] {
         command.env_remove(name);
     }

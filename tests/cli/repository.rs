@@ -148,7 +148,7 @@ fn the_change_of_a_commit_is_what_git_shows() {
     let by_hand = of("--diff change.diff --text text --task commit");
     assert!(by_hand.contains("+    total = len(rows)") && by_hand.contains("index "), "{by_hand}");
     // `explain` looks for the repository where it runs
-    let mut command = desk.command();
+    let mut command = desk.command("");
     command.current_dir(desk.path("tree")).args(["explain", "--model", &model, "--json", "HEAD"]);
     let page: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     let tokens = page["tokens"].as_array().unwrap().iter();

@@ -4,84 +4,14 @@
 //! committed. What differs between machines and runs is replaced: paths, times, rates, hashes, the version, digits behind
 //! the fourth decimal.
 
-use std::sync::LazyLock;
-
-use regex::{Captures, Regex};
 use serde_json::{Value, json};
 
-use super::{DEMO, Desk, Run, fixture, sample};
+use super::{DEMO, Desk, sample, transcript::Transcript};
 
 /// A change to a function, and texts about it: one true, one about names that are not there.
 const DIFF: &str = "diff --git a/src/area.py b/src/area.py\n--- a/src/area.py\n+++ b/src/area.py\n@@ -7,2 +7,2 @@ def area(shape):\n     width = shape.width\n-    return width * width\n+    return width * shape.height\n";
 const TRUE: &str = "`width` is multiplied by `shape.height` now, and `area` returns it.";
 const FALSE: &str = "`frobnicate_matrix` should call `quaternion_hash` of `zebra_index`.";
-
-/// Commands with what they said, in the order in which they ran.
-struct Transcript {
-    desk: Desk,
-    text: String,
-}
-
-impl Transcript {
-    fn new() -> Self {
-        Transcript { desk: Desk::new(), text: String::new() }
-    }
-
-    /// Runs a line; what begins with `@` is a fixture.
-    fn run(&mut self, line: &str) -> &mut Self {
-        self.run_with_stdin(line, "")
-    }
-
-    fn run_with_stdin(&mut self, line: &str, stdin: &str) -> &mut Self {
-        let args: Vec<String> = line.split_whitespace().map(with_fixture).collect();
-        let run = self.desk.run_with_stdin(&args.iter().map(String::as_str).collect::<Vec<_>>(), stdin);
-        self.text += &format!("$ veridiff {line}\n");
-        self.text += &told(&run);
-        self
-    }
-
-    /// Runs a line whose output is the matter of another transcript.
-    #[track_caller]
-    fn prepare(&self, line: &str) {
-        let args: Vec<String> = line.split_whitespace().map(with_fixture).collect();
-        self.desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>()).ends(0, &[]);
-    }
-
-    /// Compares all that was said with the file of this name.
-    #[track_caller]
-    fn is(&self, name: &str) {
-        let text = without_what_varies(&self.text, &self.desk);
-        let settings = || {
-            let mut settings = insta::Settings::clone_current();
-            settings.set_prepend_module_to_snapshot(false);
-            settings.set_omit_expression(true);
-            settings
-        };
-        settings().bind(|| insta::assert_snapshot!(name, text));
-    }
-}
-
-/// `@llama_tied` as its path, behind a name of one's own (`tiny=@llama_tied`) too.
-fn with_fixture(word: &str) -> String {
-    match word.split_once('@') {
-        Some((before, name)) if before.is_empty() || before.ends_with('=') => format!("{before}{}", fixture(name)),
-        _ => word.to_owned(),
-    }
-}
-
-fn told(run: &Run) -> String {
-    // lines for who waits come where a run takes half a minute, which is another machine's affair
-    static WAITING: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?m)^.*(, about .* (left|so far)|\d+ of \d+ (rows|texts)|rows take about .*)\n")
-            .expect("a pattern")
-    });
-    let stderr = WAITING.replace_all(&run.stderr, "");
-    let part = |name: &str, text: &str| match text {
-        "" => String::new(),
-        text => format!("--- {name} ---\n{}\n", text.trim_end_matches('\n')),
-    };
-    format!("exit status: {}\n{}{}\n", run.code, part("stdout", &run.stdout), part("stderr", &stderr))
-}
 
 /// The words of a sentence cannot be given in a transcript, whose lines are split at blanks.
 #[test]
@@ -99,100 +29,10 @@ fn a_sentence_is_no_file_and_a_text_needs_its_change() {
     check(&["change.diff", "-m", "x", "--text", "y"]).refused_by_usage(&["cannot be used with"]);
 }
 
-/// The text with a word in brackets for whatever is another elsewhere, or tomorrow.
-fn without_what_varies(text: &str, desk: &Desk) -> String {
-    static PATTERNS: LazyLock<[(Regex, &str); 6]> = LazyLock::new(|| {
-        let pattern = |pattern: &str| Regex::new(pattern).expect("a pattern of this file");
-        [
-            (pattern(r"\b([0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{12})\b"), "[hash]"),
-            (pattern(r"\b[0-9.]+ (rows|tokens)/s"), "[rate] $1/s"),
-            (pattern(r"\b[0-9.]+ s\b"), "[time] s"),
-            (pattern(r#""(seconds|rows_per_second|tokens_per_second)":\s?[0-9.e-]+"#), "\"$1\": [number]"),
-            // differences of a forward pass in f32: mostly rounding, which is the processor's own
-            (pattern(r" +-?[0-9]\.[0-9]+e-?[0-9]+"), " [number]"),
-            (pattern(r#"(veridiff |"semanticVersion": ")[0-9]+\.[0-9]+\.[0-9]+\b"#), "$1[version]"),
-        ]
-    });
-    static LONG: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"-?\b[0-9]+\.[0-9]{5,}(e-?[0-9]+)?").expect("a pattern of this file"));
-    let mut text = text.replace(&desk.folder.path().display().to_string(), "[desk]").replace(&fixture(""), "@");
-    let rounded = |number: &Captures<'_>| match number[0].parse::<f64>() {
-        // no sign before what rounds to nothing
-        Ok(number) => format!("{:.4}", (number * 1e4).round() / 1e4 + 0.0),
-        Err(_) => number[0].to_owned(),
-    };
-    // first, since the decimals of a number can look like a hash
-    text = LONG.replace_all(&text, rounded).into_owned();
-    for (pattern, word) in PATTERNS.iter() {
-        text = pattern.replace_all(&text, *word).into_owned();
-    }
-    text
-}
-
-/// The samples of `annotate`: two diffs with the texts of two generators each.
-fn two_generators() -> String {
-    let mut lines = String::new();
-    for diff in ["@@ -1 +1 @@\n-a\n+b\n", "@@ -5 +5,2 @@\n c\n+d\n"] {
-        for generator in ["one", "two"] {
-            let id = format!("{}-{generator}", diff.len());
-            lines += &json!({ "id": id, "diff": diff, "text": format!("{generator} is here"), "generator": generator })
-                .to_string();
-            lines.push('\n');
-        }
-    }
-    lines
-}
-
 #[test]
-fn help() {
+fn what_no_verb_is_named_for() {
     let mut page = Transcript::new();
-    page.run("--version").run("--help").run("").run("scor").run("score --modell x").is("help");
-    for verb in [
-        "demo",
-        "score",
-        "check",
-        "explain",
-        "fit",
-        "eval",
-        "annotate",
-        "agree",
-        "prevalence",
-        "corpus",
-        "judge",
-        "checklist",
-        "bench",
-        "generate",
-        "merge",
-        "verify",
-        "study",
-        "serve",
-        "doctor",
-    ] {
-        let mut page = Transcript::new();
-        page.run(&format!("{verb} --help")).is(&format!("help_{verb}"));
-    }
-    for verb in ["check", "score", "eval", "explain"] {
-        let mut page = Transcript::new();
-        page.run(&format!("{verb} -h")).is(&format!("help_short_{verb}"));
-    }
-    let mut page = Transcript::new();
-    for verb in ["", " list", " pull", " show"] {
-        page.run(&format!("models{verb} --help"));
-    }
-    page.is("help_models");
-    for (name, steps) in [
-        ("checklist_steps", &["build", "pipeline", "score", "report", "audit", "reward"][..]),
-        ("bench_steps", &["aacr prepare", "aacr retrieve", "aacr generate", "aacr match", "aacr report"]),
-    ] {
-        let verb = name.trim_end_matches("_steps");
-        let mut page = Transcript::new();
-        steps.iter().for_each(|step| {
-            page.run(&format!("{verb} {step} --help"));
-        });
-        page.is(&format!("help_{name}"));
-    }
-    Transcript::new().run("completions --help").run("completions bas").is("help_completions");
-    Transcript::new().run("man --help").run("man pages").run("man").is("help_man");
+    page.run("--version").run("scor").run("score --modell x").run("completions bas").run("man").is("usage");
 }
 
 #[test]
@@ -340,43 +180,6 @@ fn eval() {
     page.is("eval");
 }
 
-#[test]
-fn annotate_agree_and_prevalence() {
-    let mut page = Transcript::new();
-    page.desk.write("in.jsonl", two_generators());
-    let annotate = |name: &str| format!("annotate --input in.jsonl --output {name}.jsonl --annotator {name} --all");
-    page.run_with_stdin(&annotate("ann"), "w\nodd\nn\ni\n?\nb\nx\nq\n")
-        .run_with_stdin(&annotate("ann"), "y\n1\ny\n2\nu\n")
-        .run_with_stdin(&annotate("bob"), "n\ni\ny\n3\ny\n2\ny\n4\n")
-        .run(&annotate("eve"))
-        .run("annotate --input in.jsonl --output ann.jsonl --annotator bob")
-        .run_with_stdin("annotate --input in.jsonl --output c.jsonl --annotator c --by generator --size 2", "q\n");
-    page.is("annotate");
-
-    page.text.clear();
-    page.run("agree ann.jsonl bob.jsonl");
-    for format in ["md", "csv", "latex", "json"] {
-        page.run(&format!("agree ann.jsonl bob.jsonl --format {format}"));
-    }
-    page.run_with_stdin(
-        "annotate --input in.jsonl --output both.jsonl --annotator both --resolve ann.jsonl bob.jsonl",
-        "y\n1\ny\n2\nu\n",
-    )
-    .run("agree ann.jsonl bob.jsonl --settled both.jsonl --input in.jsonl --output labelled.jsonl")
-    .run("agree ann.jsonl")
-    .run("agree ann.jsonl in.jsonl")
-    .run("agree ann.jsonl none.jsonl");
-    page.is("agree");
-
-    page.text.clear();
-    page.run("prevalence ann.jsonl bob.jsonl");
-    for format in ["md", "csv", "latex", "json"] {
-        page.run(&format!("prevalence ann.jsonl --format {format}"));
-    }
-    page.run("prevalence in.jsonl");
-    page.is("prevalence");
-}
-
 /// By a script, since a server's answers are the matter of `judge.rs`.
 #[test]
 fn judge() {
@@ -431,8 +234,7 @@ fn models() {
 #[test]
 fn doctor() {
     let mut page = Transcript::new();
-    page.run("doctor --help")
-        .run("doctor --model @llama_tied --threads 2")
+    page.run("doctor --model @llama_tied --threads 2")
         .run("doctor --model @t5 --threads 2 --dtype f64 --max-memory 1GB")
         .run("doctor --model @llama_tied --threads 0")
         .run("doctor --model @roberta");

@@ -89,7 +89,7 @@ fn an_interrupted_run_says_what_is_kept_and_goes_on() {
     desk.write("in.jsonl", DEMO.repeat(2));
     let model = fixture("llama_tied");
     let args = ["score", "--preset", "paper", "--model", &model, "--input", "in.jsonl", "--output", "t.csv"];
-    let mut command = desk.command();
+    let mut command = desk.command("");
     let child = command.args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let journal = desk.path("t.csv.journal.jsonl");
     let n_rows = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count().saturating_sub(1);

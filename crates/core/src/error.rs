@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{annotation::AnnotationError, gate::NO_CHANGE, run::references::ReferenceError, tokens::TokensError};
+use crate::{gate::NO_CHANGE, run::references::ReferenceError, tokens::TokensError};
 use veridiff_detector::DetectorError;
 use veridiff_engine::{ModelError, plan::PlanError};
 use veridiff_table::TableError;
@@ -47,9 +47,6 @@ pub enum Error {
     /// A detector that cannot be fitted, read or applied.
     #[error(transparent)]
     Detector(#[from] DetectorError),
-    /// Samples that cannot be annotated, or an annotation file that cannot be used.
-    #[error(transparent)]
-    Annotation(#[from] AnnotationError),
     /// Features whose models are not named, or models that no feature uses.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
@@ -120,7 +117,6 @@ impl Error {
             Error::Plan(e) => e.hint(),
             Error::Table(e) => e.hint(),
             Error::Detector(e) => e.hint(),
-            Error::Annotation(e) => e.hint(),
             Error::Reference(e) => e.hint(),
             Error::Loading { source, .. } => source.hint(),
             Error::RowNotKept { source, .. } | Error::TableNotWritten { source, .. } => source.hint(),

@@ -10,7 +10,6 @@
 //! Dependencies point down that line. Nothing here prints, and nothing knows a command line.
 
 pub mod analysis;
-pub mod annotation;
 pub mod case;
 pub mod error;
 pub mod execution;

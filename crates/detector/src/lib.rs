@@ -67,6 +67,7 @@ pub use statistics::curves::{RocPoint, average_precision, roc_curve};
 pub use statistics::delong::{Delong, PairedDelong, delong, paired_delong};
 pub use statistics::distributions::Z_95;
 pub use statistics::distributions::holm;
+pub use statistics::kappa::{Kappa, cohen_kappa};
 pub use statistics::proportion::proportion_interval;
 pub use statistics::quantiles::{percentile, quantiles};
 pub use statistics::roc::{Bootstrap, Interval, Scored, quantile, roc_auc};

@@ -1,7 +1,7 @@
 //! What verdicts are worth, beside labels and beside what readers thought of the comments.
 
 use serde::Serialize;
-use veridiff_core::annotation::cohen_kappa;
+use veridiff_detector::cohen_kappa;
 use veridiff_detector::{Interval, proportion_interval};
 
 /// Precision, recall and their harmonic mean; null where nothing is flagged or nothing is there to be found.

@@ -5,26 +5,42 @@ use serde::{Serialize, Serializer};
 use veridiff_text::printable::printable;
 
 /// Comma-separated values under construction.
-pub(crate) struct CsvText(::csv::Writer<Vec<u8>>);
+#[derive(Debug)]
+pub struct CsvText(::csv::Writer<Vec<u8>>);
+
+impl Default for CsvText {
+    fn default() -> Self {
+        Self(::csv::Writer::from_writer(Vec::new()))
+    }
+}
 
 impl CsvText {
     /// A text without lines.
-    pub(crate) fn new() -> Self {
-        Self(::csv::Writer::from_writer(Vec::new()))
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// Adds a line of these cells, as they are. The first line says how many a line has.
-    pub(crate) fn push<C: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = C>) {
+    /// Adds a line of these cells, as they are. The first line fixes the number of cells.
+    ///
+    /// # Panics
+    /// If the line has another number of cells than the first one.
+    pub fn push<C: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.0.write_record(cells).expect("lines are of one length, and memory takes them");
     }
 
     /// Adds a line of a structure's fields, whose names are the head line.
-    pub(crate) fn push_fields(&mut self, fields: &impl Serialize) {
+    ///
+    /// # Panics
+    /// If a field is neither a text nor a number.
+    pub fn push_fields(&mut self, fields: &impl Serialize) {
         self.0.serialize(fields).expect("fields are texts and numbers, and memory takes them");
     }
 
-    /// All lines as one text.
-    pub(crate) fn finish(self) -> String {
+    /// Returns all lines as one text.
+    ///
+    /// # Panics
+    /// If a cell is not UTF-8.
+    pub fn finish(self) -> String {
         let bytes = self.0.into_inner().expect("memory takes all lines");
         String::from_utf8(bytes).expect("cells are UTF-8")
     }
@@ -32,7 +48,10 @@ impl CsvText {
 
 /// A number in full, in as few digits as give it back; an empty cell where there is none.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Number(pub Option<f64>);
+pub struct Number(
+    /// The number, in its own unit.
+    pub Option<f64>,
+);
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -45,7 +64,10 @@ impl Serialize for Number {
 
 /// A name from the input, with its control characters escaped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name<'a>(pub &'a str);
+pub struct Name<'a>(
+    /// The name as the input has it.
+    pub &'a str,
+);
 
 impl Serialize for Name<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -22,7 +22,7 @@ pub enum TableFormat {
 named!(TableFormat, "format", "text" => Text, "md" => Md, "csv" => Csv, "latex" => Latex, "json" => Json);
 
 /// Figures and names as JSON that a person can read, two blanks a level, with a line feed at the end.
-pub(crate) fn json(value: &impl Serialize) -> String {
+pub fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("figures and names always serialise");
     text.push('\n');
     text

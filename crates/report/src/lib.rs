@@ -10,12 +10,10 @@
 //! | `figures/` | the pictures (feature `figures`, on by default) |
 //! | [`explain`] | one sample token by token |
 //! | [`findings`] | what `check` found, for people and for review tools |
-//! | [`annotation`] | what annotators look at; agreement and prevalence |
 //! | [`notebook`] | a Jupyter notebook of an evaluation |
 //!
 //! Pages use views, views use pictures and tables, tables use grids; nothing points back.
 
-pub mod annotation;
 mod columns;
 mod csv;
 mod describe;
@@ -36,6 +34,7 @@ mod table;
 mod views;
 pub mod web;
 
-pub use format::{TableFormat, note_lines};
+pub use csv::{CsvText, Name, Number};
+pub use format::{TableFormat, json, note_lines};
 pub use grid::{Grid, part, rate, with_interval};
 pub use table::{NamedTable, records_csv};

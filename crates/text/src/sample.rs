@@ -40,6 +40,15 @@ impl Task {
     }
 }
 
+/// First 16 hexadecimal digits of the SHA-256 of a sample's diff, a zero byte and its text.
+pub fn fingerprint(sample: &Sample) -> String {
+    let mut hash = Sha256::new();
+    hash.update(&sample.diff);
+    hash.update([0]);
+    hash.update(&sample.text);
+    format!("{:x}", hash.finalize())[..16].to_owned()
+}
+
 /// A diff and the text generated for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {

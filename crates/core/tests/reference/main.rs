@@ -6,7 +6,6 @@ mod common;
 mod fixture;
 
 mod adapter;
-mod annotation;
 mod attribution;
 mod focus;
 mod inside;

@@ -8,6 +8,7 @@
 //! | `calibration.rs` | Brier score, calibration error, reliability bins |
 //! | `correlation.rs` | point-biserial and Pearson's correlation, whether rates differ |
 //! | `proportion.rs` | the interval of a share |
+//! | `kappa.rs` | Cohen's kappa of two raters |
 //! | `quantiles.rs` | where a value falls among the training rows |
 //! | `distributions.rs` | tail probabilities, Holm's correction |
 
@@ -16,6 +17,7 @@ pub(crate) mod correlation;
 pub(crate) mod curves;
 pub(crate) mod delong;
 pub(crate) mod distributions;
+pub(crate) mod kappa;
 pub(crate) mod proportion;
 pub(crate) mod quantiles;
 pub(crate) mod roc;

@@ -140,3 +140,10 @@ fn an_input_is_read_whole_and_its_bad_lines_kept_aside() {
     let cut = Samples::read(std::io::BufReader::new(Broken(b"{\"id\": \"a\", \"diff\": \"+x\", \"text\": \"t\"}\n")));
     assert!(matches!(cut, Err(SampleError::Read { line: 2, .. })), "{cut:?}");
 }
+
+#[test]
+fn a_fingerprint_tells_texts_apart() {
+    let [a, b] = [Sample::new("x", "+ab", "c"), Sample::new("x", "+a", "bc")].map(|sample| fingerprint(&sample));
+    assert!(a != b && a.len() == 16);
+    assert_eq!(a, fingerprint(&Sample::new("y", "+ab", "c")), "whatever the id");
+}

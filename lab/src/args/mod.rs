@@ -1,0 +1,5 @@
+//! Options that several research tools share.
+
+pub mod backend;
+pub mod book;
+pub mod resamples;

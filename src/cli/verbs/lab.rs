@@ -1,0 +1,82 @@
+//! `veridiff lab`: the research tools, which are a program of their own, `veridiff-lab`.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    path::PathBuf,
+    process::{Command, ExitCode},
+};
+
+use super::Exit;
+use crate::cli::terminal::{UsageError, note, report};
+
+/// The name of the program with the research tools.
+const PROGRAM: &str = "veridiff-lab";
+
+/// Verbs that were verbs of `veridiff` before version 0.2, where they still run with a note.
+const MOVED: [&str; 9] =
+    ["agree", "annotate", "bench", "checklist", "corpus", "generate", "prevalence", "study", "verify"];
+
+/// What `lab` is like in use.
+const EXAMPLES: &str = "\
+Examples:
+  veridiff lab --help
+  veridiff lab corpus --repo ../click -o corpus.jsonl
+  veridiff lab verify --input cases.jsonl --json -o verified.jsonl";
+
+/// Arguments of `veridiff lab`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
+pub struct Args {
+    /// The tool and its options
+    #[arg(value_name = "VERB", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Runs the verb: the other program, in the place of this one.
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    run_lab(&args.arguments)
+}
+
+/// Runs `veridiff-lab` if the arguments begin with a verb that moved there, after any flags.
+pub fn run_moved_verb(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let arguments: Vec<OsString> = arguments.collect();
+    let verb = arguments.iter().find(|argument| !argument.as_encoded_bytes().starts_with(b"-"))?.to_str()?;
+    if !MOVED.contains(&verb) {
+        return None;
+    }
+    if !arguments.iter().any(|argument| argument == "-q" || argument == "--quiet") {
+        note(&format!("note: `veridiff {verb}` is `veridiff lab {verb}` now; the old name is kept for one version"));
+    }
+    Some(match run_lab(&arguments) {
+        Ok(Exit::Of(status)) => ExitCode::from(status),
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::from(2)
+        }
+    })
+}
+
+/// Runs `veridiff-lab`, which stands next to this program or on the path, and returns its exit status.
+pub fn run_lab(arguments: &[OsString]) -> anyhow::Result<Exit> {
+    let next_to_this = env::current_exe().ok().map(|program| program.with_file_name(file_name()));
+    let program = next_to_this.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let status = Command::new(&program).args(arguments).status().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => UsageError::error(
+            format!("cannot find `{PROGRAM}` next to this program or on the path"),
+            format!("install it: cargo install --path lab, or cargo build --release -p {PROGRAM} in a checkout"),
+        ),
+        _ => anyhow::Error::new(error).context(format!("cannot run `{}`", program.display())),
+    })?;
+    // a program that a signal ended has no status of its own
+    Ok(Exit::Of(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
+}
+
+/// The program's file name on this system.
+fn file_name() -> OsString {
+    let mut name = OsStr::new(PROGRAM).to_owned();
+    name.push(env::consts::EXE_SUFFIX);
+    name
+}
