@@ -3,7 +3,7 @@
 
     python3 detectors/commit.py --corpus CORPUS.jsonl --messages MESSAGES.jsonl --pairs PAIRS.jsonl > commit.jsonl
 
---corpus is what `veridiff corpus` writes; --pairs what `benches/truth/samples.py` makes of develop.jsonl; --messages are commits with
+--corpus is what `veridiff lab corpus` writes; --pairs what `benches/truth/samples.py` makes of develop.jsonl; --messages are commits with
 the subject as text, all taken for true. Of the corpus the first --n-pairs pairs are taken in an order that goes round the roads and,
 on each, round the projects, so that neither a common road nor a large project drowns another. A share of the messages is put beside
 another commit of the same project too, to be trained on only (`mismatch_of`). A group is a project: folds leave whole projects out.

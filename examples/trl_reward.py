@@ -1,4 +1,4 @@
-"""Pays reviews in a trainer of TRL by `veridiff checklist reward --stdio`.
+"""Pays reviews in a trainer of TRL by `veridiff lab checklist reward --stdio`.
 
     from trl import GRPOConfig, GRPOTrainer
     from trl_reward import ChecklistReward

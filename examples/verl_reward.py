@@ -1,4 +1,4 @@
-"""Pays reviews in verl by `veridiff checklist reward --stdio`.
+"""Pays reviews in verl by `veridiff lab checklist reward --stdio`.
 
     custom_reward_function.path=examples/verl_reward.py custom_reward_function.name=compute_score
 

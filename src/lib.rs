@@ -1,60 +1,73 @@
-//! veridiff finds what a generated code review comment or commit message says that the change does not support.
+//! veridiff finds statements in AI-written code reviews and commit messages that are not true of the change they describe.
 //!
-//! This package is the command, and the library's face: the names to begin with, from the crates under `crates/`, where everything
-//! else is to be found. A [`Gate`] judges samples, each a change and the text about it:
+//! A [`Checker`] compares a text with its change and gives a [`Finding`]: a [`Verdict`], the text statement by statement, and for each
+//! statement the diagnostics of the rules with the lines of the change that decide it. Rules need no model:
+//!
+//! ```
+//! use veridiff::{Checker, Verdict};
+//!
+//! let checker = Checker::builder().build()?;
+//! let diff = "--- a/limits.py\n+++ b/limits.py\n@@ -1 +1 @@\n-limit = 10\n+limit = 20\n";
+//! let finding = checker.check(diff, "Lowers `limit` from 20 to 10.");
+//! assert_eq!(finding.verdict, Some(Verdict::Contradicted));
+//! for diagnostic in finding.statements.iter().flat_map(|statement| &statement.facts) {
+//!     println!("{} {}", diagnostic.rule, diagnostic.says);
+//! }
+//! # Ok::<(), veridiff::CheckerError>(())
+//! ```
+//!
+//! # Features
+//!
+//! Without default features the library has diffs, statements, rules and verdicts, and no model. `model` adds [`Detector`], which
+//! gives a probability from what a language model reads of the change and the text, and [`Explanation`], which shows that token by token.
+//! `cli` is the command and on by default.
 //!
 //! ```no_run
-//! use veridiff::{Gate, Sample};
+//! # #[cfg(feature = "model")]
+//! # fn main() -> Result<(), veridiff::CheckerError> {
+//! use veridiff::Checker;
 //!
 //! // the shipped detectors; their model, 270 MB, is fetched the first time
-//! let gate = Gate::open(Default::default())?;
+//! let checker = Checker::builder().shipped_detectors().build()?;
 //! let diff = "--- a/area.py\n+++ b/area.py\n@@ -1 +1 @@\n-    return width * width\n+    return width * height\n";
-//! let sample = Sample::new("1", diff, "`perimeter` should be validated first.");
-//! for finding in gate.check(&[sample]) {
-//!     println!("{}: {:?}, {:?}", finding.id, finding.p_hallucination, finding.verdict);
-//!     for fact in finding.statements.iter().flat_map(|statement| &statement.facts) {
-//!         println!("  {} {}", fact.rule, fact.says);
-//!     }
-//! }
-//! # Ok::<(), veridiff::Error>(())
+//! let finding = checker.check(diff, "`perimeter` should be validated first.");
+//! println!("{:?}, {:?}", finding.p_hallucination, finding.verdict);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "model"))]
+//! # fn main() {}
 //! ```
 //!
-//! What a text has in common with its change needs no model:
-//!
-//! ```
-//! use veridiff::{Case, FeatureSet, Task};
-//!
-//! let diff = "@@ -1 +1 @@\n-    return width * width\n+    return width * height\n";
-//! let features = FeatureSet::parse(&["ground_names"]).expect("a feature of the registry");
-//! let share_of_names = |text: &str| {
-//!     let case = Case::new(diff, text, Task::Review)?;
-//!     Ok::<f64, veridiff::Error>(features.plain_values(&case)[0].1)
-//! };
-//!
-//! let (grounded, invented) = (share_of_names("`width` times `height` now.")?, share_of_names("`perimeter_of` needs a test.")?);
-//! assert!(grounded > invented);
-//! # Ok::<(), veridiff::Error>(())
-//! ```
-//!
-//! Samples become rows of a [`Table`] by a [`ScoreRun`] over sources of columns
-//! ([`ColumnSource`](veridiff_core::run::source::ColumnSource)); a labelled table becomes a [`Detector`] by
-//! [`veridiff_detector::fit_detector`].
+//! Samples become rows of a [`Table`] by a [`ScoreRun`], and a labelled table becomes a [`Detector`] by
+//! [`fit_detector`](veridiff_detector::fit_detector); both are of the feature `model`.
 
+mod checker;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 
+pub use checker::{Checker, CheckerBuilder, CheckerError};
+#[cfg(feature = "model")]
 pub use veridiff_core::{
     Error, Result,
-    case::Case,
     families::catalogue::FeatureSet,
-    finding::Finding,
     gate::{Gate, GateOptions},
-    run::score::ScoreRun,
+    run::{models::ModelOptions, score::ScoreRun},
     scorer::Scorer,
     settings::Settings,
 };
+#[cfg(feature = "model")]
 pub use veridiff_detector::Detector;
+pub use veridiff_facts::{
+    case::Case,
+    change::Tree,
+    finding::{FactFinding as Diagnostic, Finding, StatementFinding as Statement},
+    rules::UnknownRule,
+    verdict::Verdict,
+};
+#[cfg(feature = "model")]
+pub use veridiff_report::explain::Explanation;
+#[cfg(feature = "model")]
 pub use veridiff_table::Table;
 pub use veridiff_text::{
     diff::Diff,

@@ -10,8 +10,9 @@ use std::{
 
 /// The folders of the library's crates.
 fn crates() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
-    let mut crates: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["crates", "lab/crates"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let mut crates: Vec<PathBuf> = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     crates.retain(|path| path.join("Cargo.toml").exists());
     crates.sort();
     crates

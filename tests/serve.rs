@@ -475,6 +475,60 @@ fn smollm2_behind_the_service_scores_as_it_does_here() {
 }
 
 /// The detectors of reviews and of commits share one model, which tells of a text of either task what `check` tells.
+/// `/v1/check` and `/v1/explain` give the finding of `check` about 40 samples, under options that verdicts depend on.
+#[test]
+fn check_and_explain_have_one_verdict_under_every_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/llama_tied").display().to_string();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let demo = include_str!("../examples/demo.jsonl");
+    fs::write(path("train.jsonl"), demo).unwrap();
+    let own = |i: usize| {
+        let text = match i % 3 {
+            0 => format!("Raises `limit_{i}` to {}.", 20 + i),
+            1 => format!("`limit_{i}` is {} now.", 70 + i),
+            _ => format!("`frobnicate_{i}` should call `quaternion_hash`."),
+        };
+        let diff = format!("--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-limit_{i} = 10\n+limit_{i} = {}\n", 20 + i);
+        json!({ "id": format!("own-{i}"), "diff": diff, "text": text }).to_string()
+    };
+    let lines: Vec<String> = demo.lines().take(25).map(str::to_owned).chain((0..15).map(own)).collect();
+    fs::write(path("in.jsonl"), lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let run = |args: &[&str]| {
+        let output = veridiff().args(args).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["score", "--input", "train.jsonl", "--model", &model, "--preset", "paper", "--output", "t.parquet"]);
+    run(&["fit", "--input", "t.parquet", "--output", "d.json", "--bootstrap", "0"]);
+    let detector = path("d.json");
+    let keys = ["verdict", "reason", "statements", "p_hallucination", "p_detector", "threshold", "notes", "error"];
+    let parts = |finding: &Value| keys.map(|key| finding[key].clone());
+    for options in [
+        &["--detector", "none"][..],
+        &["--detector", "none", "--ignore", "VD001"],
+        &["--detector", &detector, "--select", "VD003,VD008"],
+        &["--detector", &detector, "--ignore", "VD003"],
+    ] {
+        let of_check = [&["check", "in.jsonl", "--json", "--exit-zero", "--model", &model], options].concat();
+        let served = Served::start(folder.path(), &[&["--model", &model], options].concat());
+        let printed = run(&of_check);
+        for (line, printed) in lines.iter().zip(printed.lines()) {
+            let sample: Value = serde_json::from_str(line).unwrap();
+            let of_command: Value = serde_json::from_str(printed).unwrap();
+            let ask = |path: &str| {
+                let (status, body) = served.post(path, &sample, "");
+                assert_eq!(status, 200, "{path}: {body}");
+                serde_json::from_str::<Value>(&body).unwrap()
+            };
+            let (finding, explanation) = (ask("/v1/check"), ask("/v1/explain"));
+            assert_eq!(parts(&finding), parts(&of_command), "{options:?}");
+            assert_eq!(parts(&explanation["finding"]), parts(&of_command), "{options:?}");
+        }
+        assert_eq!(printed.lines().count(), 40);
+    }
+}
+
 #[test]
 fn an_explanation_has_the_verdict_of_check_whatever_the_task() {
     let pulled = veridiff().args(["models", "pull", "smollm2-135m"]).output().unwrap();
@@ -490,7 +544,7 @@ fn an_explanation_has_the_verdict_of_check_whatever_the_task() {
             serde_json::from_str::<Value>(&body).unwrap()
         };
         let (finding, explanation) = (ask("/v1/check"), ask("/v1/explain"));
-        let (checked, explained) = (&finding["p_detector"], &explanation["verdict"]["p_hallucination"]);
+        let (checked, explained) = (&finding["p_detector"], &explanation["finding"]["p_detector"]);
         assert!(checked.is_number(), "{finding}");
         assert_eq!(checked, explained, "{task}");
     }

@@ -3,7 +3,7 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Keeps freed memory for ten seconds, as the program does (`src/allocator.rs`).
+/// Keeps freed memory for ten seconds, as the program does (`src/cli/allocator.rs`).
 pub fn keep_freed_memory() {
     const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
     // SAFETY: the allocator writes a number to a table of its own.

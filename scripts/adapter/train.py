@@ -3,7 +3,7 @@
 
     python scripts/adapter/train.py --model MODEL.gguf --samples corpus.jsonl --output truth.safetensors --minutes 60
 
-Needs torch, gguf, transformers (for the file's tokenizer), safetensors and scikit-learn. The samples are what `veridiff corpus` writes; a file
+Needs torch, gguf, transformers (for the file's tokenizer), safetensors and scikit-learn. The samples are what `veridiff lab corpus` writes; a file
 that is named twice is learnt from twice as often. A prompt is read once for all statements about it: behind it they stand side by side, each
 sees the prompt and itself alone. The head
 reads the last block's state, normed, at the end-of-text token behind the statement. The loss is that of a logistic
@@ -419,7 +419,7 @@ def adopt(model, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="a GGUF file")
-    parser.add_argument("--samples", nargs="+", help="pairs, as `veridiff corpus` writes them; a file named twice counts twice")
+    parser.add_argument("--samples", nargs="+", help="pairs, as `veridiff lab corpus` writes them; a file named twice counts twice")
     parser.add_argument("--output", required=True)
     parser.add_argument("--held-out", default="", help="projects that are left out, separated by commas")
     parser.add_argument("--points", default="10000", help="pairs to have learnt from when the adapter is measured and written, separated by commas")

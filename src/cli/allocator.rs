@@ -49,7 +49,7 @@ mod tests {
     /// Runs this program's test called `name` alone, in a process with the variable `variable` set to 4321.
     fn again(name: &str, variable: &str) {
         let program = std::env::current_exe().expect("the test's own program");
-        let test = ["--exact", &format!("allocator::tests::{name}")];
+        let test = ["--exact", &format!("cli::allocator::tests::{name}")];
         let again =
             std::process::Command::new(program).args(test).env(variable, "4321").output().expect("it runs again");
         let said = String::from_utf8_lossy(&again.stdout);

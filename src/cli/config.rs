@@ -151,8 +151,10 @@ impl Config {
     /// [`ConfigError::Content`] for an unknown key, and for a value that its option does not take.
     pub fn into_defaults(self, mut command: Command, arguments: &ArgMatches) -> Result<Command, ConfigError> {
         let (general, of_hook) = self.settings()?;
+        // keys are options of `check`, also in a program that has no such verb
+        let of_check = crate::cli::verbs::command();
         for setting in general.iter().chain(&of_hook) {
-            self.check(&command, setting)?;
+            self.check(&of_check, setting)?;
         }
         let is_hook = arguments
             .subcommand_matches("check")

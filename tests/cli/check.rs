@@ -353,10 +353,11 @@ fn explain_has_the_features_of_several_scorers() {
         desk.run_line(&format!("check --detector two.json {models} --json --exit-zero --input demo.jsonl")).lines();
     checked.retain(is_it);
     let p = |of: &Value| of["p_hallucination"].as_f64().unwrap();
-    assert!((p(&both["verdict"]) - p(&checked[0])).abs() < 1e-9, "{}, {}", both["verdict"], checked[0]);
-    // with one of them there is no verdict, and a note says what is missing
-    let one = explain(&format!("--model a={}", fixture("llama_tied")));
-    assert!(one["verdict"].is_null() && one["notes"].to_string().contains("logprob@b"), "{}", one["notes"]);
+    assert!((p(&both["finding"]) - p(&checked[0])).abs() < 1e-9, "{}, {}", both["finding"], checked[0]);
+    // with one of them alone it is refused, as by `check`
+    let one = format!("--model a={} --detector two.json", fixture("llama_tied"));
+    desk.run_line(&format!("explain {one} --input demo.jsonl --id read-ids-a")).refused(&["no model `b`"]);
+    desk.run_line(&format!("check {one} --input demo.jsonl")).refused(&["no model `b`"]);
 }
 
 /// The types are made from the schema that OASIS publishes: what they read is of it, and what they lose is not in it.

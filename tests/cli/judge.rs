@@ -554,7 +554,7 @@ fn check_and_explain_show_a_judge_beside_the_facts() {
     let explanation: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
     });
-    assert_eq!(explanation["judge"]["score"], json!(4.0));
+    assert_eq!(explanation["finding"]["judge"]["score"], json!(4.0));
     let output = desk.run(&format!("explain {args} {model}"));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("judge j: 4.0 of 4") && !text.contains("\u{1b}[2J"), "{text}");

@@ -32,6 +32,11 @@ fn a_verb_that_moved_runs_with_a_note() {
     assert_eq!(ran.stdout, "<verify><--input><cases.jsonl>");
     let quiet = run(&["-q", "agree", "a.jsonl"]);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("<-q><agree><a.jsonl>", ""));
+    // options before the verb are passed on, and the value of one is no verb
+    assert_eq!(run(&["--isolated", "lab", "agree"]).stdout, "<--isolated><agree>");
+    assert_eq!(run(&["--config", "f.toml", "agree", "x"]).stdout, "<--config><f.toml><agree><x>");
+    assert_eq!(run(&["--config", "agree", "--version"]).stdout.split(' ').next(), Some("veridiff"));
+    assert_eq!(run(&["lab", "--version"]).stdout, "<--version>");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod snapshots;
 #[path = "../common/transcript.rs"]
 mod transcript;
 mod verbs;
+mod verdicts;
 mod waiting;
 
 use std::path::PathBuf;

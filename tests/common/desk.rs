@@ -105,7 +105,7 @@ impl Desk {
     /// Starts a `score`, kills it (SIGKILL) once the journal of its `output` has `n` lines of rows, and gives how many it then
     /// has.
     pub fn kill_after(&self, args: &str, output: &str, n: usize) -> usize {
-        let mut command = self.command("score");
+        let mut command = self.command(args.split_whitespace().next().unwrap_or_default());
         command.args(args.split_whitespace()).args(["--output", output]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let journal = self.path(&format!("{output}.journal.jsonl"));

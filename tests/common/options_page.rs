@@ -25,7 +25,8 @@ pub fn page(mut program: Command) -> String {
     page += "| verb | |\n|---|---|\n";
     for verb in &verbs {
         let name = verb.get_name();
-        page += &format!("| [`{name}`](#veridiff-{name}) | {} |\n", escaped(&about(verb)));
+        let anchor = verb.get_bin_name().unwrap_or(name).replace(' ', "-");
+        page += &format!("| [`{name}`](#{anchor}) | {} |\n", escaped(&about(verb)));
     }
     page += &format!("\n## Every verb\n\n{}", section(&program, |arg| arg.is_global_set()));
     for verb in verbs {

@@ -1,6 +1,6 @@
 //! Answers: those to a comment are given once, and those about a whole follow what is true of it.
 
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 use veridiff_platforms::HostError;
 
 use crate::{

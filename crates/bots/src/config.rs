@@ -8,7 +8,7 @@ use std::{
 
 use ring::hmac;
 use serde::Deserialize;
-use veridiff_core::verdict::Verdict;
+use veridiff_facts::verdict::Verdict;
 use veridiff_platforms::HostError;
 use veridiff_serve::Platform;
 

@@ -6,7 +6,8 @@ use std::{
 };
 
 use serde_json::Value;
-use veridiff_core::{finding::Finding, gate::SharedTree, verdict::Verdict};
+use veridiff_core::evidence::is_unlike_training;
+use veridiff_facts::{checker::SharedTree, finding::Finding, verdict::Verdict};
 use veridiff_report::findings::sarif;
 use veridiff_serve::{Platform, Service, refusal::Refusal};
 use veridiff_text::sample::{Sample, Task};
@@ -234,6 +235,6 @@ fn judged(number: u64, comment: &Comment, finding: &Finding, basis: String) -> J
         finding: serde_json::to_string(finding).unwrap_or_default(),
         basis,
         p: finding.p_hallucination,
-        unlike: finding.p_detector.map(|_| finding.is_unlike_training()),
+        unlike: finding.p_detector.map(|_| is_unlike_training(finding)),
     }
 }

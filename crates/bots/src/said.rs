@@ -2,7 +2,7 @@
 
 use ring::{digest, hmac};
 use serde_json::Value;
-use veridiff_core::{finding::Finding, verdict::Verdict};
+use veridiff_facts::{finding::Finding, verdict::Verdict};
 use veridiff_report::findings::rdjson_lines;
 
 /// How what an answer carries begins.

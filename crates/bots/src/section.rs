@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring::hmac;
 use serde::Deserialize;
-use veridiff_core::verdict::Verdict;
+use veridiff_facts::verdict::Verdict;
 use veridiff_platforms::{GITHUB, GITLAB, Host, Site, Token};
 use veridiff_serve::Platform;
 

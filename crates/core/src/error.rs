@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::{gate::NO_CHANGE, run::references::ReferenceError, tokens::TokensError};
+use crate::{run::references::ReferenceError, tokens::TokensError};
 use veridiff_detector::DetectorError;
 use veridiff_engine::{ModelError, plan::PlanError};
+use veridiff_facts::checker::CheckError;
 use veridiff_table::TableError;
 use veridiff_text::{diff::DiffError, prompt::PromptError, sample::SampleError};
 
@@ -32,9 +33,9 @@ pub enum Error {
     /// Text that cannot become tokens.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// What is given as a diff is none.
-    #[error("{NO_CHANGE}")]
-    NoChange,
+    /// A sample that cannot be checked.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// A model that cannot be found, fetched or loaded.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -53,6 +54,9 @@ pub enum Error {
     /// A model that was found cannot be loaded.
     #[error("cannot load the model `{name}`")]
     Loading { name: String, source: Box<Error> },
+    /// A text is to be shown as a model reads it, and there is no model.
+    #[error("no model reads the text")]
+    NoReader,
     /// A model is asked for columns after its loading has failed.
     #[error("the model `{name}` is not loaded")]
     NotLoaded { name: String },
@@ -110,6 +114,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Diff(e) => e.hint(),
+            Error::Check(e) => e.hint(),
             Error::Sample(e) => e.hint(),
             Error::Prompt(e) => e.hint(),
             Error::Tokens(e) => e.hint(),
@@ -135,7 +140,7 @@ impl Error {
                         .to_owned(),
                 )
             }
-            Error::NoChange | Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
+            Error::NoReader | Error::NotLoaded { .. } | Error::Stopped | Error::Tensor(_) => None,
         }
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::{
     Result,
-    case::Case,
     measurement::Measurement,
     scorer::{Scorer, Workspace},
     settings::Settings,
 };
 use veridiff_engine::plan::Limits;
+use veridiff_facts::case::Case;
 use veridiff_facts::{change::Change, topic};
 use veridiff_text::{
     diff::{Diff, Hunk},

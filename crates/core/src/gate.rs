@@ -1,12 +1,12 @@
 //! The gate: is a text supported by its change? One object that owns detectors and models and judges samples.
 
-use std::{collections::BTreeMap, fmt, ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use serde_json::Value;
 
 use crate::{
     Error, Result,
-    case::Case,
+    evidence::{contributions, likelier, of_detector, rests_on, surprising, unlike_training},
     families::{
         adapter, attribution,
         catalogue::{CATALOGUE, FeatureSet},
@@ -14,23 +14,20 @@ use crate::{
         family::{SCORER, TEXT},
         grounding::GROUNDING,
     },
-    finding::{
-        Evidence, Finding, Likelier, RestsOn, SurprisingWord, contributions, place, rests_on, statements, surprising,
-        unlike_training,
-    },
     focus::{Focused, Reach},
     generator,
     run::{batch::Batch, models::ModelOptions, source::ColumnSource, sources::ScorerSource},
     scorer::{Scorer, Workspace, describe},
     settings::Settings,
-    verdict::{self, Opinion},
 };
-use veridiff_detector::{Detector, DetectorError, Predict, shipped};
+use veridiff_detector::{Detector, DetectorError, Leaning, Predict, shipped};
 use veridiff_engine::files::source::without_adapter;
 use veridiff_facts::{
-    change::Tree,
-    judge::{Judgement, OF_ANOTHER_TREE},
+    case::Case,
+    checker::{RuleChecker, SharedTree, has_change, has_lines},
+    finding::{Evidence, Finding, Likelier, RestsOn, SurprisingWord, place},
     rules::Choice,
+    verdict::DetectorDecision,
 };
 use veridiff_table::{
     Row,
@@ -41,18 +38,8 @@ use veridiff_text::{
     sample::{Sample, Task},
 };
 
-/// The names of a tree, which all samples of a gate are changes of.
-#[derive(Clone)]
-pub struct SharedTree(pub Arc<dyn Tree + Send + Sync>);
-
-impl fmt::Debug for SharedTree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SharedTree").finish_non_exhaustive()
-    }
-}
-
 /// What a gate is opened with. The default judges texts of every task by the shipped detectors, with their model on the CPU.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GateOptions {
     /// The detector; where absent, the shipped one for each task.
     pub detector: Option<Detector>,
@@ -70,6 +57,8 @@ pub struct GateOptions {
     pub settings: Settings,
     /// The models that stand for those that the detector knows ([`ModelOptions::standing_for`]), and where they run.
     pub models: ModelOptions,
+    /// A model in memory that stands for the one that the detector knows, in place of `models`.
+    pub scorer: Option<Arc<Scorer>>,
 }
 
 impl Default for GateOptions {
@@ -83,6 +72,7 @@ impl Default for GateOptions {
             full: false,
             settings: Settings::default(),
             models: ModelOptions::default(),
+            scorer: None,
         }
     }
 }
@@ -91,7 +81,7 @@ impl Default for GateOptions {
 #[derive(Debug)]
 pub struct Gate {
     judges: Vec<Judge>,
-    facts: Facts,
+    rules: RuleChecker,
     notes: Vec<String>,
     /// The models by what was asked for, each once.
     scorers: Scorers,
@@ -117,8 +107,34 @@ impl Gate {
         Gate::open_with(options, self.scorers.clone())
     }
 
+    /// As [`Gate::open`], to show one text of this task as models read it too: gives the gate, and the models that read the text where the
+    /// gate's detector uses none. Where `or_rules` is set and the detector is for other models or settings than the given ones, the gate
+    /// has rules alone, and a note says so.
+    ///
+    /// # Errors
+    /// As [`Gate::open`].
+    pub fn open_to_show(options: GateOptions, task: Task, or_rules: bool) -> Result<Shown> {
+        let options = GateOptions { tasks: vec![task], ..options };
+        let (gate, note) = match Gate::open(options.clone()) {
+            Err(Error::Detector(_) | Error::OtherModels { .. } | Error::NoAdapter { .. }) if or_rules => {
+                let note = "no detector was used: the shipped one is for another model or other settings than these";
+                (Gate::open(GateOptions { facts_only: true, ..options.clone() })?, Some(note.to_owned()))
+            }
+            gate => (gate?, None),
+        };
+        let mut others = Vec::new();
+        if gate.readers(task).is_empty() {
+            others.extend(options.scorer);
+            if others.is_empty() {
+                let models = options.models.prepare(options.models.files()?)?;
+                others = models.into_iter().map(|model| ScorerSource::from(model).scorer()).collect::<Result<_>>()?;
+            }
+        }
+        Ok(Shown { gate, others, note })
+    }
+
     fn open_with(options: GateOptions, scorers: Scorers) -> Result<Gate> {
-        let GateOptions { detector, facts_only, rules, tree, tasks, full, settings, models } = options;
+        let GateOptions { detector, facts_only, rules, tree, tasks, full, settings, models, scorer } = options;
         let mut by_task = match detector {
             _ if facts_only => Vec::new(),
             Some(detector) => vec![(tasks, detector)],
@@ -126,7 +142,7 @@ impl Gate {
         };
         // a model that one of them wants with an adapter serves the others too, if it is there before they ask
         by_task.sort_by_key(|(_, detector)| adapter::models_of(&detector.training.table).next().is_none());
-        let mut loaded = Loaded { models, scorers };
+        let mut loaded = Loaded { models, scorers, given: scorer };
         let (mut judges, mut notes) = (Vec::new(), Vec::new());
         for (tasks, detector) in by_task {
             let (judge, differences) = Judge::new(tasks, detector, full, &settings, &mut loaded)?;
@@ -138,7 +154,7 @@ impl Gate {
             judges.iter().flat_map(|judge: &Judge| &judge.batches).any(|batch| Arc::ptr_eq(&batch.scorer, scorer))
         };
         loaded.scorers.retain(|_, scorer| is_used(scorer));
-        Ok(Gate { judges, facts: Facts { rules, tree }, notes, scorers: loaded.scorers })
+        Ok(Gate { judges, rules: RuleChecker::new(rules, tree), notes, scorers: loaded.scorers })
     }
 
     /// The models that its detectors use, by name.
@@ -156,7 +172,7 @@ impl Gate {
     /// What a finding about a text of a task hangs on, beside the text, its change and the tree: this program, its rules and those of
     /// them that are asked, and the detector. Where it is the same, so is the finding, but for rounding.
     pub fn basis(&self, task: Task) -> String {
-        let Choice { select, ignore } = &self.facts.rules;
+        let Choice { select, ignore } = self.rules.choice();
         let detector = self.detector(task).map_or("none", Detector::sha256);
         let rules = format!("{} of {} without {}", facts::version(), select.join(","), ignore.join(","));
         format!("veridiff {}; rules {rules}; detector {detector}", env!("CARGO_PKG_VERSION"))
@@ -164,7 +180,7 @@ impl Gate {
 
     /// Sets the tree behind the changes to come.
     pub fn set_tree(&mut self, tree: Option<SharedTree>) {
-        self.facts.tree = tree;
+        self.rules.set_tree(tree);
     }
 
     /// What differs from the detectors' training and only rounds otherwise, such as the device: verdicts near a threshold may differ.
@@ -183,6 +199,64 @@ impl Gate {
         findings.into_iter().flatten().collect()
     }
 
+    /// Judges one sample.
+    pub fn check_one(&self, sample: &Sample) -> Finding {
+        let mut found = Finding::new(sample);
+        let _complete = self.check_each(&[sample], &mut |_, finding| {
+            found = finding;
+            ControlFlow::Continue(())
+        });
+        found
+    }
+
+    /// The models that read texts of a task for its detector, in the order in which the detector names them.
+    pub fn readers(&self, task: Task) -> Vec<Arc<Scorer>> {
+        let judge = self.judges.iter().find(|judge| judge.tasks.contains(&task));
+        judge.into_iter().flat_map(|judge| &judge.batches).map(|batch| Arc::clone(&batch.scorer)).collect()
+    }
+
+    /// Checks one sample as [`Gate::check`] does, and keeps what models read of it: the features `shown` besides those of the detector.
+    /// Where no model reads texts of this task for a detector, `others` read it under `settings`, and the finding is as without them.
+    pub fn examine(
+        &self,
+        sample: &Sample,
+        tree: Option<SharedTree>,
+        shown: &FeatureSet,
+        others: &[Arc<Scorer>],
+        settings: &Settings,
+    ) -> Examined {
+        let rules = tree.map_or_else(|| self.rules.clone(), |tree| self.rules.with_tree(tree));
+        let judge = self.judges.iter().find(|judge| judge.tasks.contains(&sample.task));
+        let of_judge = judge.into_iter().flat_map(|judge| &judge.batches).map(|batch| {
+            let features = batch.settings.features.and(shown);
+            Batch { scorer: Arc::clone(&batch.scorer), settings: Settings { features, ..batch.settings.clone() } }
+        });
+        let mut batches: Vec<Batch> = of_judge.collect();
+        if batches.is_empty() {
+            let settings = Settings { features: shown.clone(), ..settings.clone() };
+            batches =
+                others.iter().map(|scorer| Batch { scorer: Arc::clone(scorer), settings: settings.clone() }).collect();
+        }
+        let read = |Batch { scorer, settings }: Batch| {
+            scorer.prepare(&settings);
+            let read = Focused::of_sample(&scorer, sample, &settings);
+            ReadBy { scorer, settings, read }
+        };
+        let reads: Vec<ReadBy> = batches.into_iter().map(read).collect();
+        let finding = match judge {
+            None => rules.check(sample),
+            Some(judge) => {
+                let case = Case::of_sample(sample).ok().map(Arc::new);
+                let has_lines = case.as_ref().is_some_and(|case| has_change(case));
+                let of = |read: &ReadBy| part_of(&read.scorer, &read.settings, case.clone(), &read.read);
+                let of_judge = reads.iter().take(judge.batches.len()).filter(|_| has_lines);
+                let parts: Vec<Part> = of_judge.map(of).collect();
+                judge.finding(sample, &parts.iter().collect::<Vec<_>>(), &rules)
+            }
+        };
+        Examined { finding, reads }
+    }
+
     /// Judges samples and gives `done` the index and the finding of each as soon as it is there, in any order, until there is none or
     /// `done` breaks. A detector that uses several models has its findings when the last of them has run.
     pub fn check_each(
@@ -190,7 +264,7 @@ impl Gate {
         samples: &[&Sample],
         done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.check_by(&self.facts, samples, done)
+        self.check_by(&self.rules, samples, done)
     }
 
     /// As [`Gate::check_each`], of changes of this tree, and not of the gate's.
@@ -200,12 +274,12 @@ impl Gate {
         samples: &[&Sample],
         done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.check_by(&Facts { rules: self.facts.rules.clone(), tree: Some(tree) }, samples, done)
+        self.check_by(&self.rules.with_tree(tree), samples, done)
     }
 
     fn check_by(
         &self,
-        facts: &Facts,
+        rules: &RuleChecker,
         samples: &[&Sample],
         done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -214,37 +288,52 @@ impl Gate {
                 (0..samples.len()).filter(|&place| judge.tasks.contains(&samples[place].task)).collect();
             if !places.is_empty() {
                 let own: Vec<&Sample> = places.iter().map(|&place| samples[place]).collect();
-                judge.check(&own, facts, &mut |index, finding| done(places[index], finding))?;
+                judge.check(&own, rules, &mut |index, finding| done(places[index], finding))?;
             }
         }
         if self.judges.is_empty() {
-            return samples.iter().enumerate().try_for_each(|(index, sample)| done(index, of_facts(sample, facts)));
+            return samples.iter().enumerate().try_for_each(|(index, sample)| done(index, rules.check(sample)));
         }
         let is_judged = |task: Task| self.judges.iter().any(|judge| judge.tasks.contains(&task));
         if let Some(first) = self.judges.first() {
             for (index, sample) in samples.iter().enumerate().filter(|(_, sample)| !is_judged(sample.task)) {
                 let error = format!("the gate was not opened for texts of the task `{}`", sample.task);
-                done(index, Finding { error: Some(error), ..Finding::new(sample, Some(&first.detector)) })?;
+                done(index, Finding { error: Some(error), ..of_detector(sample, &first.detector) })?;
             }
         }
         ControlFlow::Continue(())
     }
 }
 
-/// How a change is asked about its text.
+/// A gate for one text that is shown as models read it.
 #[derive(Debug)]
-struct Facts {
-    rules: Choice,
-    tree: Option<SharedTree>,
+pub struct Shown {
+    /// The gate.
+    pub gate: Gate,
+    /// The models that read the text where the gate's detector uses none.
+    pub others: Vec<Arc<Scorer>>,
+    /// Why the detector was not used, if it was not.
+    pub note: Option<String>,
 }
 
-impl Facts {
-    fn of(&self, case: &Case) -> Judgement {
-        match &self.tree {
-            Some(SharedTree(tree)) => case.judgement_with(Some(tree.as_ref())).by(case.diff(), &self.rules),
-            None => case.judgement().by(case.diff(), &self.rules),
-        }
-    }
+/// A sample's finding, with what models read of the sample on the way to it.
+#[derive(Debug)]
+pub struct Examined {
+    /// The finding of [`Gate::check`].
+    pub finding: Finding,
+    /// An entry for each model that read the sample.
+    pub reads: Vec<ReadBy>,
+}
+
+/// What one model read of a sample.
+#[derive(Debug)]
+pub struct ReadBy {
+    /// The model.
+    pub scorer: Arc<Scorer>,
+    /// The settings that it read under, with the features that were wanted.
+    pub settings: Settings,
+    /// Its measurement, or why it has none.
+    pub read: Result<Focused>,
 }
 
 /// Models by what was asked for, `[NAME=]SOURCE[+ADAPTER]`.
@@ -254,12 +343,20 @@ type Scorers = BTreeMap<String, Arc<Scorer>>;
 struct Loaded {
     models: ModelOptions,
     scorers: Scorers,
+    /// The one model that stands for a detector's own, where it is in memory already.
+    given: Option<Arc<Scorer>>,
 }
 
 impl Loaded {
     /// The models that stand for those of a detector, in the order of `names`, with the adapters and in the precision that it was fitted with;
     /// the one model there is where it names none. Each comes with what was asked for; of those that are not there no weights are read.
     fn prepare(&self, names: &[String], detector: &Detector) -> Result<Vec<(String, ScorerSource)>> {
+        if let Some(scorer) = &self.given {
+            if names.len() > 1 {
+                return Err(Error::OtherModels { given: vec![scorer.name.clone()], names: names.to_vec() });
+            }
+            return Ok(vec![(scorer.name.clone(), Arc::clone(scorer).into())]);
+        }
         let models = self.models.standing_for(names)?.as_fitted(names, &detector.training.table);
         let specs = if models.models.is_empty() { vec![String::new()] } else { models.models.clone() };
         let missing: Vec<&String> = specs.iter().filter(|spec| self.find(spec).is_none()).collect();
@@ -368,14 +465,14 @@ impl Judge {
     fn check(
         &self,
         samples: &[&Sample],
-        facts: &Facts,
+        rules: &RuleChecker,
         done: &mut dyn FnMut(usize, Finding) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some((last, others)) = self.batches.split_last() else {
             return samples
                 .iter()
                 .enumerate()
-                .try_for_each(|(index, sample)| done(index, self.finding(sample, &[], facts)));
+                .try_for_each(|(index, sample)| done(index, self.finding(sample, &[], rules)));
         };
         let mut parts: Vec<Vec<Part>> = samples.iter().map(|_| Vec::new()).collect();
         for batch in others {
@@ -387,14 +484,14 @@ impl Judge {
         let finding = |index: usize, workspace: &mut Workspace| {
             let last = part(last, samples[index], workspace)?;
             let parts: Vec<&Part> = parts[index].iter().chain([&last]).collect();
-            Some(self.finding(samples[index], &parts, facts))
+            Some(self.finding(samples[index], &parts, rules))
         };
         last.run_by(samples, &finding, done)
     }
 
-    fn finding(&self, sample: &Sample, parts: &[&Part], facts: &Facts) -> Finding {
+    fn finding(&self, sample: &Sample, parts: &[&Part], rules: &RuleChecker) -> Finding {
         let error = parts.iter().find_map(|part| part.error.clone());
-        let mut finding = Finding { error, ..Finding::new(sample, Some(&self.detector)) };
+        let mut finding = Finding { error, ..of_detector(sample, &self.detector) };
         let known = parts.iter().find_map(|part| part.case.clone());
         let case = match known.map_or_else(|| Case::of_sample(sample).map(Arc::new), Ok) {
             Ok(case) => case,
@@ -407,7 +504,7 @@ impl Judge {
         match has_lines(&case) {
             Ok(true) => {}
             Ok(false) => {
-                finding.decide(&case, facts, None);
+                rules.decide(&mut finding, &case, None);
                 return finding;
             }
             Err(problem) => finding.error = Some(problem.to_string()),
@@ -433,7 +530,7 @@ impl Judge {
         let p = self.detector.probability(&values);
         finding.p_detector = Some(p);
         let is_partial = parts.iter().any(|part| part.reach.is_partial);
-        finding.decide(&case, facts, (!is_partial).then(|| Opinion::of(&self.detector, p)));
+        rules.decide(&mut finding, &case, (!is_partial).then(|| decision(&self.detector, p)));
         finding.evidence = Evidence {
             surprising: parts.first().map(|part| part.surprising.clone()).unwrap_or_default(),
             likelier: parts
@@ -455,24 +552,12 @@ impl Judge {
     }
 }
 
-/// Why a text beside something that is no diff has no verdict.
-pub(crate) const NO_CHANGE: &str =
-    "the diff has no added and no removed line: give what `git diff` prints, or one hunk of it";
-
-fn has_change(case: &Case) -> bool {
-    case.diff().lines().iter().any(|line| line.kind.is_changed())
-}
-
-/// Whether a change has lines for a model to read. Of a rename, another mode and a binary file there are names to compare, and nothing
-/// else.
-///
-/// # Errors
-/// [`Error::NoChange`] where there is no change at all.
-pub fn has_lines(case: &Case) -> Result<bool> {
-    match has_change(case) {
-        false if case.diff().files().is_empty() => Err(Error::NoChange),
-        has_change => Ok(has_change),
-    }
+/// A detector's decision about a text with this calibrated probability.
+fn decision(detector: &Detector, p: f64) -> DetectorDecision {
+    let is_taught = detector.features.iter().any(|feature| adapter::is_feature(&feature.name));
+    let leaning = detector.verdict(p);
+    let (flags, supports) = (leaning == Leaning::Unsupported, leaning == Leaning::Supported);
+    DetectorDecision { p, flags, supports, is_taught }
 }
 
 /// The number in a row's column, or in the element of a list that is called so.
@@ -480,33 +565,6 @@ fn number(row: &Row, column: &str) -> Option<f64> {
     match element_of(column) {
         Some((list, place)) => row.get(list)?.get(place)?.as_f64(),
         None => row.get(column)?.as_f64(),
-    }
-}
-
-/// What the change alone says of a sample.
-fn of_facts(sample: &Sample, facts: &Facts) -> Finding {
-    let mut finding = Finding::new(sample, None);
-    let case = Case::of_sample(sample).map_err(Error::from);
-    match case.and_then(|case| has_lines(&case).map(|_| case)) {
-        Ok(case) => {
-            finding.place = place(sample, case.diff());
-            finding.decide(&case, facts, None);
-        }
-        Err(problem) => finding.error = Some(describe(&problem)),
-    }
-    finding
-}
-
-impl Finding {
-    /// The verdict: what the facts say, and where they leave it open what the detector leans to.
-    fn decide(&mut self, case: &Case, facts: &Facts, opinion: Option<Opinion>) {
-        let judgement = facts.of(case);
-        self.notes.extend(judgement.of_another_tree.then(|| OF_ANOTHER_TREE.to_owned()));
-        self.statements = statements(case, &judgement, self.p_detector);
-        let decided = verdict::of_text(&judgement, opinion);
-        self.verdict = Some(decided.verdict);
-        self.reason = decided.reason;
-        self.p_hallucination = verdict::probability(&judgement, self.p_detector);
     }
 }
 
@@ -524,20 +582,24 @@ fn part(Batch { scorer, settings }: &Batch, sample: &Sample, workspace: &mut Wor
     if workspace.is_too_small(&read) {
         return None;
     }
+    Some(part_of(scorer, settings, case.ok(), &read))
+}
+
+/// What a scorer's reading says of a sample.
+fn part_of(scorer: &Scorer, settings: &Settings, case: Option<Arc<Case>>, read: &Result<Focused>) -> Part {
     let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), settings);
-    let case = case.ok();
-    Some(match &read {
+    match read {
         Ok(read) => Part {
             columns,
             error: None,
             reach: read.reach(),
             surprising: surprising(&read.measurement),
-            likelier: Likelier::of(read.case.text(), &read.measurement.edits),
+            likelier: likelier(read.case.text(), &read.measurement.edits),
             lines: rests_on(read),
             case,
         },
         Err(error) => Part { case, columns, error: Some(describe(error)), ..Part::default() },
-    })
+    }
 }
 
 /// Which features a detector needs, of which scorers.

@@ -11,12 +11,12 @@ use veridiff_engine::reading::{
 use veridiff_text::named;
 
 use crate::{
-    case::Case,
     families::per_token::{TokenClass, classes},
     scorer::{Answer, ScoredEdit},
     side::PromptSide,
     tokens::Encoding,
 };
+use veridiff_facts::case::Case;
 
 /// Everything that a scorer read of one case.
 #[derive(Debug, Clone)]

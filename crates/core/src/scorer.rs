@@ -22,7 +22,6 @@ use tokenizers::Tokenizer;
 
 use crate::{
     Error, Result,
-    case::Case,
     families::{
         adapter::ADAPTER,
         catalogue::FeatureSet,
@@ -50,6 +49,7 @@ use veridiff_engine::{
         scores::{StepScores, scores_about},
     },
 };
+use veridiff_facts::case::Case;
 use veridiff_table::Row;
 use veridiff_text::{
     chain::one_line,

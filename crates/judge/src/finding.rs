@@ -1,6 +1,6 @@
 //! A judge beside a finding: one text, one score, and its reasons with their quotes looked up.
 
-use veridiff_core::judged::{JudgeFinding, JudgeQuote};
+use veridiff_facts::judge_finding::{JudgeFinding, JudgeQuote};
 use veridiff_text::sample::Sample;
 
 use crate::{

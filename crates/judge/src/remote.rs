@@ -18,11 +18,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 use veridiff_core::{
     Result,
-    case::Case,
     families::{FAMILIES, family::SCORER},
     run::source::{ColumnSource, Done},
     settings::{Settings, Targets},
 };
+use veridiff_facts::case::Case;
 use veridiff_table::Row;
 use veridiff_text::{prompt::Template, sample::Sample};
 

@@ -4,10 +4,10 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use pyo3::prelude::*;
 use veridiff_core::{
-    finding::Finding,
     gate::{Gate as Judges, GateOptions},
     settings::Settings,
 };
+use veridiff_facts::finding::Finding;
 use veridiff_facts::rules::Choice;
 use veridiff_report::findings::{html_page, page};
 use veridiff_text::sample::Sample;
@@ -64,6 +64,7 @@ impl Gate {
                 full,
                 settings,
                 models: place.options(models)?,
+                scorer: None,
             };
             Ok(Judges::open(options)?)
         })?;

@@ -9,13 +9,11 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
-use veridiff_core::{
-    case::Case,
-    families::{
-        catalogue::{CATALOGUE, FeatureSet},
-        family::TEXT,
-    },
+use veridiff_core::families::{
+    catalogue::{CATALOGUE, FeatureSet},
+    family::TEXT,
 };
+use veridiff_facts::case::Case;
 use veridiff_table::{ID_COLUMN, catalogue::FamilyEntry};
 use veridiff_text::{chain::one_line, sample::Sample};
 

@@ -57,19 +57,45 @@ def test_an_explanation_is_the_commands(command, tmp_path) -> None:
     theirs, ours = json.loads(run(command, *args)), explained.to_dict()
     for explanation in (theirs, ours):
         # how long it took, and what the command calls its only text
-        del explanation["timing_ms"], explanation["id"]
+        del explanation["timing_ms"], explanation["id"], explanation["finding"]["id"]
     assert ours == theirs
     # what a detector needs beside what is shown is measured
     table = veridiff.score(made(60), features="logprob,contrast_old_*", model=model)
     detector = veridiff.fit(table, bootstrap=0)
-    verdict = model.explain(DIFF, text, features="uncertainty", detector=detector).to_dict()["verdict"]
-    assert verdict["p_hallucination"] == veridiff.check(DIFF, text, detector=detector, model=TINY).p_detector
+    finding = model.explain(DIFF, text, features="uncertainty", detector=detector).to_dict()["finding"]
+    assert finding["p_detector"] == veridiff.check(DIFF, text, detector=detector, model=TINY).p_detector
     named = veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector=detector).to_dict()
-    assert named["verdict"] == verdict
-    # who names a model and no detector is told no verdict, as by the command; one whose model is another says what it lacks
+    assert {**named["finding"], "id": ""} == {**finding, "id": ""}
+    # with a model that the shipped detector is not for, the finding is that of the rules, as by the command
     for silent in (None, "none"):
-        assert veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector=silent).to_dict()["verdict"] is None
-    other = veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector="truth").to_dict()
-    assert other["verdict"] is None and "adapter_text@smollm2-135m" in " ".join(other["notes"])
+        alone = veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector=silent).to_dict()
+        assert alone["finding"]["p_detector"] is None and alone["finding"]["verdict"] and alone["log_odds"] is None
+    with pytest.raises(veridiff.VeridiffError):
+        veridiff.explain(DIFF, text, model=TINY, features="uncertainty", detector="truth")
     page = explained._repr_html_()
     assert page.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in page and "<script" not in page
+
+
+@pytest.mark.parametrize("options", [{}, {"ignore": "VD001"}, {"select": ["VD003", "VD008"]}, {"fitted": True, "ignore": "VD003"}])
+def test_check_and_explain_have_one_verdict_under_every_option(samples, command, tmp_path, options) -> None:
+    """The same finding by the command, `Gate` and `explain`, about 40 samples."""
+    rows = samples[:40]
+    path, detector = tmp_path / "samples.jsonl", "none"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    args = ["check", str(path), "--json", "--exit-zero", "--model", TINY]
+    how = dict(options)
+    if how.pop("fitted", False):
+        fitted = veridiff.fit(veridiff.score(made(60), features="uncertainty", model=TINY), bootstrap=0)
+        detector = str(tmp_path / "d.json")
+        fitted.write(detector)
+    for key, value in how.items():
+        args += [f"--{key}", value if isinstance(value, str) else ",".join(value)]
+    printed = [json.loads(line) for line in run(command, *args, "--detector", detector).splitlines()]
+    model = veridiff.Scorer(TINY)
+    keys = ("verdict", "reason", "statements", "p_hallucination", "p_detector", "threshold", "notes", "error")
+    found = veridiff.Gate(detector, model=TINY, **how).check_table(rows)
+    for row, theirs, ours in zip(rows, printed, found):
+        explained = model.explain(row["diff"], row["text"], features="uncertainty", detector=detector, **how).to_dict()["finding"]
+        for finding in (json.loads(ours.json), explained):
+            assert {key: finding[key] for key in keys} == {key: theirs[key] for key in keys}
+    assert len(printed) == 40

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::sync::mpsc::unbounded_channel;
-use veridiff_core::{finding::Finding, gate::SharedTree};
+use veridiff_facts::{checker::SharedTree, finding::Finding};
 use veridiff_text::sample::{Sample, Task, settle_changes};
 
 use crate::{

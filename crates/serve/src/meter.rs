@@ -5,7 +5,7 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use veridiff_core::verdict::Verdict;
+use veridiff_facts::verdict::Verdict;
 
 use crate::refusal::CODES;
 

@@ -269,7 +269,7 @@ impl From<veridiff_core::Error> for Refusal {
             veridiff_core::Error::Sample(error) => error.into(),
             veridiff_core::Error::Reference(error) => error.into(),
             veridiff_core::Error::Diff(_)
-            | veridiff_core::Error::NoChange
+            | veridiff_core::Error::Check(_)
             | veridiff_core::Error::Tokens(_)
             | veridiff_core::Error::Prompt(_)
             | veridiff_core::Error::Plan(_) => Refusal::Unreadable(one_line(&error), error.hint()),

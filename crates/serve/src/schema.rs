@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 
 use crate::{gateway::Attached, refusal::ErrorPart};
 

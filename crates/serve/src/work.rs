@@ -6,9 +6,6 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use veridiff_core::{
     families::{catalogue::FeatureSet, family::SCORER},
-    finding::Finding,
-    focus::Focused,
-    gate::SharedTree,
     run::{
         models::ModelOptions,
         references::{Choice, References},
@@ -16,9 +13,9 @@ use veridiff_core::{
         source::ColumnSource,
         sources::ScorerSource,
     },
-    scorer::Scorer,
     settings::Settings,
 };
+use veridiff_facts::{checker::SharedTree, finding::Finding};
 use veridiff_report::explain::{Explanation, html_page};
 use veridiff_text::sample::Sample;
 
@@ -238,24 +235,9 @@ fn score(resident: &Resident, pieces: &[Piece], samples: &[&Sample], features: &
 }
 
 fn explain(resident: &Resident, sample: &Sample, form: Form) -> Result<Output, Refusal> {
-    let detector = resident.gate.detector(sample.task);
-    let columns = detector.map_or_else(Vec::new, |detector| detector.feature_names());
-    let model = resident.model(None)?;
-    let settings_of = |model: &Scorer| Settings {
-        features: model.features_for(&FeatureSet::default(), &columns),
-        ..resident.settings.clone()
-    };
-    let mut explanation = Explanation::of_sample(model, sample, &settings_of(model), None)?;
-    for other in resident.models.iter().filter(|other| other.name != model.name) {
-        let settings = settings_of(other);
-        let read = Focused::of_sample(other, sample, &settings);
-        let columns = other.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
-        explanation.add_scorer(&columns, other.provenance().clone());
-    }
-    if let Some(detector) = detector {
-        // what it misses is told in the explanation's features
-        let _missing = explanation.judge_if_fit(detector);
-    }
+    resident.model(None)?;
+    let (gate, others, settings) = (&resident.gate, &resident.models, &resident.settings);
+    let explanation = Explanation::of_sample(gate, sample, &FeatureSet::default(), others, settings, None)?;
     match form {
         Form::Json => json(&explanation),
         Form::Page => Ok(Output::of(html_page(&explanation))),

@@ -24,10 +24,11 @@ use common::{
 };
 use serde_json::{Value, json};
 use veridiff_core::{
-    gate::{Gate, GateOptions, SharedTree},
+    gate::{Gate, GateOptions},
     settings::Settings,
 };
 use veridiff_facts::change::Tree;
+use veridiff_facts::checker::SharedTree;
 use veridiff_serve::{GatewayOptions, Limits, Mode, Open, Resident, ServiceOptions, TokenSource};
 use veridiff_text::sample::Sample;
 

@@ -10,8 +10,8 @@ use axum::{
 };
 use common::{facts, sample, service};
 use tower::ServiceExt;
-use veridiff_core::gate::SharedTree;
 use veridiff_facts::change::Tree;
+use veridiff_facts::checker::SharedTree;
 use veridiff_serve::{
     Delivery, Hooks, Limits, Platform, Service, ServiceOptions, SharedHooks, Taken, TokenSource, refusal::Refusal,
     router,

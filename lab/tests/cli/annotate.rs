@@ -242,3 +242,12 @@ fn prevalence_is_by_generator() {
     // two generators and all, nine types and their total each
     assert_eq!(csv.lines().count(), 1 + 3 * 10, "{csv}");
 }
+
+#[test]
+fn a_configuration_file_is_read_by_a_program_without_check() {
+    let desk = Desk::new();
+    desk.write("veridiff.toml", "ignore = [\"VD001\"]\nthreads = 2\n");
+    desk.run_line("agree none.jsonl other.jsonl").refused(&["none.jsonl"]);
+    desk.write("veridiff.toml", "ignroe = [\"VD001\"]\n");
+    desk.run_line("agree none.jsonl other.jsonl").refused(&["unknown key `ignroe`"]);
+}

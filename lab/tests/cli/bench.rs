@@ -73,7 +73,7 @@ fn the_road_from_repositories_to_figures_is_whole() {
 
 /// A model of the fixtures, whose words mean nothing: that roads are whole is all it can show.
 fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name).display().to_string()
+    Path::new(super::ROOT).join("tests/fixtures").join(name).display().to_string()
 }
 
 #[test]

@@ -104,10 +104,10 @@ fn what_was_run_stands_beside_what_is_checked() {
 
     desk.run_line("check reviews.jsonl --detector none --execution reviews.jsonl").refused(&[
         "`reviews.jsonl`: line 1 is no result of `verify`",
-        "hint: give the file that `veridiff verify --output` wrote",
+        "hint: give the file that `veridiff lab verify --output` wrote",
     ]);
     desk.run_line("score --input reviews.jsonl --features execution --output u.jsonl")
-        .refused(&["`exec_f2p` needs --execution", "hint: `veridiff verify --output FILE`"]);
+        .refused(&["`exec_f2p` needs --execution", "hint: `veridiff lab verify --output FILE`"]);
     desk.write("one.jsonl", said("right"));
     let few = desk.run_line("check one.jsonl --detector none --execution verified.jsonl");
     assert!(

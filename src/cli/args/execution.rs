@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use veridiff_core::execution::Executions;
+use veridiff_facts::execution::Executions;
 use veridiff_text::chain::one_line;
 
 use super::change::read;

@@ -1,6 +1,6 @@
 //! What `--pr` and `--mr` name, read once from its code host.
 
-use veridiff_core::gate::SharedTree;
+use veridiff_facts::checker::SharedTree;
 use veridiff_platforms::{github::PullRequest, gitlab::MergeRequest};
 use veridiff_text::sample::Sample;
 

@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use veridiff_core::gate::SharedTree;
 use veridiff_facts::change::Tree;
+use veridiff_facts::checker::SharedTree;
 use veridiff_git::{Bounds, NameIndex, Presence, Repository, Snapshot};
 use veridiff_text::chain::one_line;
 

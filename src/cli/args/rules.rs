@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::JUDGING;
-use veridiff_core::{execution::VerdictFrom, finding::Finding, verdict::Verdict};
 use veridiff_facts::rules::{Choice, RULES, Ruling, is_called};
+use veridiff_facts::{execution::VerdictFrom, finding::Finding, verdict::Verdict};
 use veridiff_text::choice::did_you_mean;
 
 /// Options that choose rules.

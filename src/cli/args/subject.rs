@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::bail;
-use veridiff_core::gate::SharedTree;
+use veridiff_facts::checker::SharedTree;
 use veridiff_git::{Commit, Repository};
 use veridiff_platforms::{github::PullRequest, gitlab::MergeRequest};
 use veridiff_text::{

@@ -19,12 +19,11 @@ use crate::cli::{
     progress,
     terminal::{note, print},
 };
-use veridiff_core::{
+use veridiff_core::{gate::GateOptions, settings::Settings};
+use veridiff_facts::{
     case::Case,
     execution::{ExecutionRule, Executions},
     finding::Finding,
-    gate::GateOptions,
-    settings::Settings,
     verdict::Verdict,
 };
 use veridiff_report::findings::{codequality, github, html_page, page, rdjson_lines, sarif, summary};
@@ -282,6 +281,7 @@ impl Args {
             full: self.full,
             settings,
             models: self.model.options()?,
+            scorer: None,
         };
         let mut gate = progress::waiting("loading", || {
             std::thread::scope(|scope| {

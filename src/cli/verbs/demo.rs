@@ -20,7 +20,8 @@ use crate::cli::{
     },
     terminal::{UsageError, note, print, print_styled},
 };
-use veridiff_core::{finding::Finding, gate::GateOptions, settings::Settings, verdict::Verdict};
+use veridiff_core::{gate::GateOptions, settings::Settings};
+use veridiff_facts::{finding::Finding, verdict::Verdict};
 use veridiff_git::{Repository, diff_of_texts};
 use veridiff_report::findings::{html_page, page};
 use veridiff_table::files;

@@ -12,7 +12,8 @@ use super::{Exit, judged::Beside};
 use crate::cli::{
     args::{
         JUDGING, OUTPUT,
-        change::{NO_DETECTOR, detector_called},
+        change::DetectorChoice,
+        rules::RuleArgs,
         scoring::{ModelArgs, SettingArgs},
         subject::{Group, INPUT, Purpose, Subject, SubjectArgs, UNNAMED},
     },
@@ -20,14 +21,15 @@ use crate::cli::{
     terminal::{UsageError, has_colours, note, print},
 };
 use veridiff_core::{
-    families::{adapter, catalogue::FeatureSet},
+    Error,
+    families::catalogue::FeatureSet,
     focus::Focused,
-    gate::SharedTree,
-    run::sources::ScorerSource,
+    gate::{Gate, GateOptions, Shown},
     scorer::Scorer,
     settings::Settings,
 };
-use veridiff_detector::{Detector, shipped};
+use veridiff_detector::Detector;
+use veridiff_facts::checker::SharedTree;
 use veridiff_report::{
     explain::{Colours, Detail, Explanation, Screen, html_page, terminal_page},
     findings::judge_lines,
@@ -70,6 +72,8 @@ pub struct Args {
     /// for the task, unless --model names another model]
     #[arg(long, value_name = "FILE|NAME", help_heading = JUDGING)]
     detector: Option<String>,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// Ask a language model too, and show its score and its reasons, which decide nothing: `local:MODEL`, `openai:URL#MODEL` or another
     /// backend of `judge`
     #[arg(long, value_name = "SPEC", help_heading = JUDGING)]
@@ -127,116 +131,43 @@ impl FromStr for TokenRange {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let (sample, tree) = args.sample()?;
     // whatever can be wrong with files shows before the model runs
-    let detector = args.detector(sample.task)?;
-    let mut settings =
-        Settings { max_memory: args.model.place.max_memory, ..args.settings.settings(args.features()?)? };
-    let columns = detector.columns();
+    let detector = DetectorChoice::named(args.detector.as_deref())?;
+    let mut shown = args.features()?;
     let table = args.table.as_deref().map(Table::read).transpose()?;
     args.html.as_deref().map(check_writable).transpose()?;
-    let mut models = args.model.options()?;
-    if let Asked::Named(detector) | Asked::Shipped(detector) = &detector {
-        models = models.for_detector(detector);
-    }
-    let mut scorers: Vec<ScorerSource> = models.prepare(models.files()?)?.into_iter().map(ScorerSource::from).collect();
-    drop(models);
-    // the first is explained; the others give the features that a detector needs of them
-    let first = waiting("loading", || scorers.remove(0).scorer())?;
-    args.check_chosen(&first, &sample, &settings)?;
-    let left_out = args.leave_out_costly(&first, &sample, &columns, &mut settings)?;
-    let shown = settings.features.clone();
-    settings.features = first.features_for(&shown, &columns);
-    let what = if settings.features.needs_attribution() { "attributing the text" } else { "reading the text" };
-    let mut explanation = waiting(what, || Explanation::of_sample(&first, &sample, &settings, tree.as_ref()))?;
-    explanation.notes.extend(left_out);
-    drop(first);
-    for mut other in scorers {
-        let scorer = other.scorer()?;
-        let settings = Settings { features: scorer.features_for(&shown, &columns), ..settings.clone() };
-        let read =
-            waiting(&format!("reading with {}", scorer.name), || Focused::of_sample(&scorer, &sample, &settings));
-        let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
-        explanation.add_scorer(&columns, scorer.provenance().clone());
-    }
+    let (Shown { gate, others, note: no_detector }, settings) =
+        waiting("loading", || args.open(sample.task, detector))?;
+    let readers = gate.readers(sample.task);
+    let first = readers.first().or(others.first()).ok_or(Error::NoReader)?;
+    args.check_chosen(first, &sample, &settings)?;
+    let columns = gate.detector(sample.task).map_or_else(Vec::new, Detector::feature_names);
+    let left_out = args.leave_out_costly(first, &sample, &columns, &settings, &mut shown)?;
+    let what = if shown.needs_attribution() { "attributing the text" } else { "reading the text" };
+    let read = || Explanation::of_sample(&gate, &sample, &shown, &others, &settings, tree.clone());
+    let mut explanation = waiting(what, read)?;
+    explanation.notes.extend(no_detector.into_iter().chain(left_out));
     if let (Some(table), Some(path)) = (&table, &args.table) {
         let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
         explanation.compare(table, &name).with_context(|| format!("cannot use the table `{}`", path.display()))?;
     }
-    match &detector {
-        Asked::Named(detector) => {
-            let missing = explanation.judge(detector);
-            missed(&mut explanation, detector, &missing)?;
-        }
-        Asked::Shipped(detector) => {
-            if let Some(missing) = explanation.judge_if_fit(detector) {
-                missed(&mut explanation, detector, &missing)?;
-            }
-        }
-        Asked::Nobody => {}
-    }
-    let judged = Beside::open(args.judge.as_deref(), &args.model.place, 1)?.map(|judge| judge.finding(&sample));
+    let judge = Beside::open(args.judge.as_deref(), &args.model.place, 1)?;
+    explanation.finding.judge = judge.map(|judge| judge.finding(&sample));
     if let Some(tokens) = args.chosen(&explanation)? {
         explanation.choose(tokens);
     }
-    let lines: Vec<String> = judged.iter().flat_map(judge_lines).collect();
-    if let Some(path) = &args.html {
-        explanation.notes.extend(lines.iter().cloned());
-        write_page(path, &explanation)?;
-    }
+    let lines: Vec<String> = explanation.finding.judge.iter().flat_map(judge_lines).collect();
     if args.json {
-        let mut value = serde_json::to_value(&explanation)?;
-        if let Some(judged) = &judged {
-            value["judge"] = serde_json::to_value(judged)?;
-        }
-        print(&format!("{value}\n"))?;
+        print(&format!("{}\n", serde_json::to_string(&explanation)?))?;
     } else if args.html.is_none() {
         let detail = if args.full || args.table.is_some() { Detail::Full } else { Detail::Brief };
         print(&terminal_page(&explanation, screen(args.width), detail))?;
         lines.iter().try_for_each(|line| print(&format!("{line}\n")))?;
     }
+    if let Some(path) = &args.html {
+        explanation.notes.extend(lines);
+        write_page(path, &explanation)?;
+    }
     Ok(Exit::Done)
-}
-
-/// A detector, and who chose it.
-enum Asked {
-    /// The user.
-    Named(Detector),
-    /// The task.
-    Shipped(Detector),
-    Nobody,
-}
-
-impl Asked {
-    /// The columns that the detector was fitted on.
-    fn columns(&self) -> Vec<String> {
-        match self {
-            Asked::Named(detector) | Asked::Shipped(detector) => detector.feature_names(),
-            Asked::Nobody => Vec::new(),
-        }
-    }
-}
-
-/// What a detector misses that was asked for its verdict: one that uses nothing of this scorer is refused, one that needs more is noted.
-fn missed(explanation: &mut Explanation, detector: &Detector, missing: &[String]) -> anyhow::Result<()> {
-    let list = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    if missing.len() == detector.features.len() {
-        let problem = format!("the detector {} uses no feature of `{}`", detector.id(), explanation.scorer);
-        let hint = format!(
-            "it uses {}; choose that model, or name this one as the detector does: --model NAME=SOURCE",
-            list(missing)
-        );
-        return Err(UsageError::error(problem, hint));
-    }
-    if !missing.is_empty() {
-        let by_model = match missing.iter().any(|name| adapter::is_feature(name)) {
-            true => ", or a --model that is named with the adapter, SOURCE+ADAPTER.safetensors",
-            false => "",
-        };
-        explanation.notes.push(format!(
-            "no verdict: the detector needs {}, which a --table with a row of the sample's id can give{by_model}",
-            list(missing)
-        ));
-    }
-    Ok(())
 }
 
 /// Whether a page can be written there, before the model runs.
@@ -264,13 +195,21 @@ fn screen(width: Option<usize>) -> Screen {
 }
 
 impl Args {
-    fn detector(&self, task: Task) -> anyhow::Result<Asked> {
-        Ok(match self.detector.as_deref() {
-            Some(NO_DETECTOR) => Asked::Nobody,
-            Some(name) => Asked::Named(detector_called(name)?),
-            None if self.model.model.is_empty() => Asked::Shipped(shipped::default_for(task)),
-            None => Asked::Nobody,
-        })
+    /// Opens the gate of `check`, and the models that read the text where its detector uses none. A detector that nobody named and that is
+    /// for other models or settings than the given ones is left out.
+    fn open(&self, task: Task, detector: Option<DetectorChoice>) -> anyhow::Result<(Shown, Settings)> {
+        let trained = detector.as_ref().map_or_else(Settings::default, DetectorChoice::settings);
+        let settings = Settings { max_memory: self.model.place.max_memory, ..self.settings.over(trained)? };
+        let or_rules = matches!(detector, Some(DetectorChoice::Shipped));
+        let options = GateOptions {
+            facts_only: detector.is_none(),
+            detector: detector.and_then(DetectorChoice::given),
+            rules: self.rules.choice(),
+            settings: settings.clone(),
+            models: self.model.options()?,
+            ..GateOptions::default()
+        };
+        Ok((Gate::open_to_show(options, task, or_rules)?, settings))
     }
 
     /// What is measured: attribution takes most of the time, and not every page shows it.
@@ -290,19 +229,20 @@ impl Args {
         scorer: &Scorer,
         sample: &Sample,
         columns: &[String],
-        settings: &mut Settings,
+        settings: &Settings,
+        shown: &mut FeatureSet,
     ) -> anyhow::Result<Option<String>> {
         let is_asked = self.full || self.json || self.token.is_some() || self.phrase.is_some() || self.table.is_some();
         let least = FeatureSet::parse(&["uncertainty"])?;
         let is_needed = scorer.features_for(&least, columns).needs_attribution();
-        if is_asked || is_needed || !settings.features.needs_attribution() {
+        if is_asked || is_needed || !shown.needs_attribution() {
             return Ok(None);
         }
         let (n_prompt, n_text) = Focused::n_tokens(scorer, sample, settings)?;
         if n_prompt * n_text <= MAX_ATTRIBUTED {
             return Ok(None);
         }
-        settings.features = least;
+        *shown = least;
         Ok(Some(format!(
             "what the text rests on is left out: attribution of {n_text} tokens to {n_prompt} takes minutes; --full computes it"
         )))

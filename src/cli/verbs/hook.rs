@@ -14,7 +14,7 @@ use crate::cli::{
     },
     terminal::{UsageError, note},
 };
-use veridiff_core::{finding::Finding, verdict::Verdict};
+use veridiff_facts::{finding::Finding, verdict::Verdict};
 use veridiff_text::{
     chain::one_line,
     diff::input,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cli::args::{judges::tell_hosts, scoring::PlaceArgs};
-use veridiff_core::judged::JudgeFinding;
+use veridiff_facts::judge_finding::JudgeFinding;
 use veridiff_judge::{
     backend::spec::Spec,
     finding::{finding_of, judge_with_reasons},

@@ -39,15 +39,23 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     run_lab(&args.arguments)
 }
 
-/// Runs `veridiff-lab` if the arguments begin with a verb that moved there, after any flags.
+/// Runs `veridiff-lab` if the verb among the arguments is `lab` or one that moved there, with all other arguments, and returns how it
+/// ended.
 pub fn run_moved_verb(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let arguments: Vec<OsString> = arguments.collect();
-    let verb = arguments.iter().find(|argument| !argument.as_encoded_bytes().starts_with(b"-"))?.to_str()?;
-    if !MOVED.contains(&verb) {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let place = verb_at(&arguments)?;
+    let verb = arguments[place].to_str()?.to_owned();
+    if verb == "lab" && place + 1 < arguments.len() {
+        arguments.remove(place);
+    } else if MOVED.contains(&verb.as_str()) {
+        let is_quiet = arguments.iter().any(|argument| argument == "-q" || argument == "--quiet");
+        if !is_quiet {
+            note(&format!(
+                "note: `veridiff {verb}` is `veridiff lab {verb}` now; the old name is kept for one version"
+            ));
+        }
+    } else {
         return None;
-    }
-    if !arguments.iter().any(|argument| argument == "-q" || argument == "--quiet") {
-        note(&format!("note: `veridiff {verb}` is `veridiff lab {verb}` now; the old name is kept for one version"));
     }
     Some(match run_lab(&arguments) {
         Ok(Exit::Of(status)) => ExitCode::from(status),
@@ -59,18 +67,45 @@ pub fn run_moved_verb(arguments: impl Iterator<Item = OsString>) -> Option<ExitC
     })
 }
 
-/// Runs `veridiff-lab`, which stands next to this program or on the path, and returns its exit status.
+/// The place of the verb among the arguments: the first that is neither an option nor the value of `--config`.
+fn verb_at(arguments: &[OsString]) -> Option<usize> {
+    let mut place = 0;
+    while let Some(argument) = arguments.get(place) {
+        match argument.as_encoded_bytes() {
+            b"--config" => place += 2,
+            [b'-', ..] => place += 1,
+            _ => return Some(place),
+        }
+    }
+    None
+}
+
+/// Runs `veridiff-lab`, which stands next to this program or on the path, in the place of this process where the system can do that, so
+/// that signals reach it.
 pub fn run_lab(arguments: &[OsString]) -> anyhow::Result<Exit> {
     let next_to_this = env::current_exe().ok().map(|program| program.with_file_name(file_name()));
     let program = next_to_this.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM));
-    let status = Command::new(&program).args(arguments).status().map_err(|error| match error.kind() {
+    let ended = in_place_of_this(Command::new(&program).args(arguments));
+    ended.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => UsageError::error(
             format!("cannot find `{PROGRAM}` next to this program or on the path"),
             format!("install it: cargo install --path lab, or cargo build --release -p {PROGRAM} in a checkout"),
         ),
         _ => anyhow::Error::new(error).context(format!("cannot run `{}`", program.display())),
-    })?;
-    // a program that a signal ended has no status of its own
+    })
+}
+
+/// Becomes the other program, which only comes back with an error.
+#[cfg(unix)]
+fn in_place_of_this(command: &mut Command) -> io::Result<Exit> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+/// Waits for the other program, and ends as it did.
+#[cfg(not(unix))]
+fn in_place_of_this(command: &mut Command) -> io::Result<Exit> {
+    let status = command.status()?;
     Ok(Exit::Of(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }
 

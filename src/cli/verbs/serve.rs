@@ -184,7 +184,8 @@ mod running {
         terminal::{UsageError, note},
         verbs::Exit,
     };
-    use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings, verdict::Verdict};
+    use veridiff_core::{gate::GateOptions, run::models::ModelOptions, settings::Settings};
+    use veridiff_facts::verdict::Verdict;
     use veridiff_serve::{
         Certificate, GatewayOptions, Limits, Listen, Mode, Open, Resident, ServeError, Service, ServiceOptions,
         SharedHooks, TokenSource, pages::SharedPages, serve,
@@ -345,6 +346,7 @@ mod running {
                 full: false,
                 settings: settings.clone(),
                 models: models.clone(),
+                scorer: None,
             };
             let gate = match before {
                 None => open_gate(options)?,

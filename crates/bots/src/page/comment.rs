@@ -1,7 +1,7 @@
 //! One comment with its change and what was found, drawn by the code of `check --html`, and what people say of it.
 
 use serde::Serialize;
-use veridiff_core::{finding::Finding, verdict::Verdict};
+use veridiff_facts::{finding::Finding, verdict::Verdict};
 use veridiff_report::findings;
 use veridiff_serve::{
     pages::{Ask, Shown},

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use serde::Serialize;
-use veridiff_core::verdict::Verdict;
 use veridiff_detector::{Binning, CalibrationBin, calibration, calibration_bins, proportion_interval};
+use veridiff_facts::verdict::Verdict;
 use veridiff_serve::{
     pages::{Ask, Shown},
     refusal::Refusal,

@@ -132,7 +132,7 @@ fn wrong(name: &str, expected: &str) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use veridiff_core::verdict::Verdict;
+    use veridiff_facts::verdict::Verdict;
 
     use super::*;
     use crate::store::Came;

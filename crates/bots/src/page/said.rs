@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use veridiff_core::verdict::Verdict;
+use veridiff_facts::verdict::Verdict;
 use veridiff_serve::refusal::Refusal;
 
 use super::fault;

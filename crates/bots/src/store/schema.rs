@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, Transaction, params};
 use serde_json::Value;
-use veridiff_core::finding::Finding;
+use veridiff_core::evidence::is_unlike_training;
+use veridiff_facts::finding::Finding;
 
 /// The tables as the first program had them, whose databases have the version 0.
 const FIRST: &str = "
@@ -82,7 +83,7 @@ fn fill(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Whether a comment is unlike the rows that its detector learnt from; none where no detector was asked.
 pub(super) fn is_unlike(finding: &Finding) -> Option<bool> {
-    finding.p_detector.map(|_| finding.is_unlike_training())
+    finding.p_detector.map(|_| is_unlike_training(finding))
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use super::{
     family::{Compute, Family, Feature, Needs, SCORER, TEXT},
     form, grounding, uncertainty,
 };
-use crate::{case::Case, measurement::Measurement};
+use crate::measurement::Measurement;
+use veridiff_facts::case::Case;
 
 /// Every family with its features, in the order of the columns.
 static FEATURES: LazyLock<Vec<(&'static Family, Vec<Feature>)>> =

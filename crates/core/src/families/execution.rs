@@ -1,7 +1,7 @@
 //! What running the program and its proposed fix showed: of results of `verify` that are read beside the samples.
 
 use super::family::{Compute, Family, Feature, Field};
-use crate::execution::Counts;
+use veridiff_facts::execution::Counts;
 
 /// The source of these features: a file that `verify` wrote.
 pub const EXECUTION: &str = "execution";

@@ -95,7 +95,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Case;
+    use veridiff_facts::case::Case;
     use veridiff_text::sample::Task;
 
     #[test]

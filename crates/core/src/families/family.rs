@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::execution::EXECUTION;
-use crate::{case::Case, measurement::Measurement, side::PromptSide};
+use crate::{measurement::Measurement, side::PromptSide};
+use veridiff_facts::case::Case;
 
 /// The source of features that a language model gives.
 pub const SCORER: &str = "scorer";

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{models::ModelOptions, source::ColumnSource, sources::PlainFeatures};
 use crate::{
     Error, Result,
-    execution::Executions,
     families::{
         catalogue::{FeatureSet, UnknownFeature},
         execution::{self, EXEC_KNOWN, EXECUTION},
@@ -27,6 +26,7 @@ use veridiff_engine::{
         source::{check, make_names_distinct_from},
     },
 };
+use veridiff_facts::execution::Executions;
 
 /// The encoders, classifiers and variants that a person asks for. What is not given follows from the preset or has a default.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl ReferenceError {
             }
             ReferenceError::OfJudge { .. } => Some("`veridiff judge` asks one, and writes what it says".to_owned()),
             ReferenceError::NoExecutions { .. } => {
-                Some("`veridiff verify --output FILE` runs programs, and writes it".to_owned())
+                Some("`veridiff lab verify --output FILE` runs programs, and writes it".to_owned())
             }
             ReferenceError::NoEncoder { known, .. } => Some(format!("there are: {}", known.join(", "))),
         }

@@ -11,8 +11,6 @@ use super::{
 };
 use crate::{
     Error, Result,
-    case::Case,
-    execution::Executions,
     families::{
         catalogue::FeatureSet,
         execution::{self, EXEC_KNOWN, EXECUTION},
@@ -25,6 +23,7 @@ use crate::{
     scorer::{Prepared, Scorer, describe},
     settings::Settings,
 };
+use veridiff_facts::{case::Case, execution::Executions};
 use veridiff_table::Row;
 use veridiff_text::sample::Sample;
 

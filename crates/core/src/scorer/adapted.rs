@@ -6,7 +6,6 @@ use tokenizers::Tokenizer;
 
 use crate::{
     Result,
-    case::Case,
     tokens::{EncodeOptions, encode},
 };
 use veridiff_engine::{
@@ -15,6 +14,7 @@ use veridiff_engine::{
     past::Keep,
     reading::answer::answer_about,
 };
+use veridiff_facts::case::Case;
 
 use veridiff_text::{
     diff::Diff,

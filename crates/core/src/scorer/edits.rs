@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::Scorer;
 use crate::{
     Result,
-    case::Case,
     settings::Settings,
     side::PromptSide,
     tokens::{Encoding, encode_text},
@@ -14,6 +13,7 @@ use veridiff_engine::{
     language::ReadPrompt,
     reading::{margins::margins_about, scores::StepScores},
 };
+use veridiff_facts::case::Case;
 use veridiff_facts::{
     change::Change,
     edits::{Edit, EditKind, edits},

@@ -4,7 +4,8 @@ use veridiff_engine::plan::Lengths;
 use veridiff_text::sample::Sample;
 
 use super::Scorer;
-use crate::{Error, Result, case::Case, settings::Settings};
+use crate::{Error, Result, settings::Settings};
+use veridiff_facts::case::Case;
 
 /// What a scorer will read of a sample.
 #[derive(Debug, Clone)]

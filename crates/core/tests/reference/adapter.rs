@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use veridiff_core::{
     Error,
-    case::Case,
     families::catalogue::FeatureSet,
     gate::{Gate, GateOptions},
     measurement::Measurement,
@@ -13,6 +12,7 @@ use veridiff_core::{
     settings::Settings,
 };
 use veridiff_engine::plan::Limits;
+use veridiff_facts::case::Case;
 use veridiff_text::sample::Task;
 
 const DIFF: &str =

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use veridiff_core::{case::Case, focus::Focus, run::models::ModelOptions, scorer::Scorer, settings::Settings};
+use veridiff_core::{focus::Focus, run::models::ModelOptions, scorer::Scorer, settings::Settings};
+use veridiff_facts::case::Case;
 use veridiff_text::sample::Task;
 
 fn fixture() -> PathBuf {

@@ -1,8 +1,8 @@
 //! What a detector's opinion makes of a text that the facts leave clear.
 
-use veridiff_core::verdict::{Opinion, Verdict, of_text};
 use veridiff_detector::Leaning;
 use veridiff_facts::judge::{Judgement, Standing};
+use veridiff_facts::verdict::{DetectorDecision, Verdict, of_text};
 use veridiff_text::{diff::Diff, sample::Task};
 
 const DIFF: &str = "--- a/box.py\n+++ b/box.py\n@@ -1,2 +1,3 @@\n import os\n-def pack(box, size=3):\n+def pack(box, size=8):\n+    box.seal(size)\n";
@@ -13,8 +13,13 @@ fn judgement(text: &str, standing: Standing) -> Judgement {
     judgement
 }
 
+/// A detector's decision with this probability.
+fn decision(leaning: Leaning, p: f64, is_taught: bool) -> DetectorDecision {
+    DetectorDecision { p, flags: leaning == Leaning::Unsupported, supports: leaning == Leaning::Supported, is_taught }
+}
+
 fn verdict(judgement: &Judgement, leaning: Leaning, p: f64) -> Verdict {
-    of_text(judgement, Some(Opinion { leaning, p, is_taught: false })).verdict
+    of_text(judgement, Some(decision(leaning, p, false))).verdict
 }
 
 #[test]
@@ -25,7 +30,7 @@ fn names_alone_clear_nothing_that_is_rather_false() {
     for (leaning, p) in [(Leaning::Abstain, 0.5), (Leaning::Unsupported, 0.9), (Leaning::Unsupported, 0.3)] {
         assert_eq!(verdict(&named, leaning, p), Verdict::Abstain, "{leaning:?} {p}");
     }
-    let decided = of_text(&named, Some(Opinion { leaning: Leaning::Abstain, p: 0.6, is_taught: false }));
+    let decided = of_text(&named, Some(decision(Leaning::Abstain, 0.6, false)));
     assert!(decided.reason.unwrap().contains("rather false than true"));
 }
 
@@ -40,8 +45,7 @@ fn what_a_line_confirms_stays_clear() {
 
 #[test]
 fn a_detector_that_was_taught_truth_accuses_what_is_named_rightly() {
-    let of =
-        |judgement: &Judgement, leaning| of_text(judgement, Some(Opinion { leaning, p: 0.9, is_taught: true })).verdict;
+    let of = |judgement: &Judgement, leaning| of_text(judgement, Some(decision(leaning, 0.9, true))).verdict;
     let named = judgement("The `box` and its `size`.", Standing::Named);
     assert_eq!(of(&named, Leaning::Unsupported), Verdict::Unsupported);
     assert_eq!(of(&named, Leaning::Abstain), Verdict::Abstain);
@@ -51,7 +55,7 @@ fn a_detector_that_was_taught_truth_accuses_what_is_named_rightly() {
 
 #[test]
 fn names_alone_clear_nothing_that_a_taught_detector_does_not_call_supported() {
-    let of = |judgement: &Judgement, leaning, p| of_text(judgement, Some(Opinion { leaning, p, is_taught: true }));
+    let of = |judgement: &Judgement, leaning, p| of_text(judgement, Some(decision(leaning, p, true)));
     let named = judgement("The `box` and its `size`.", Standing::Named);
     assert_eq!(of(&named, Leaning::Supported, 0.1).verdict, Verdict::Clear);
     let unsure = of(&named, Leaning::Abstain, 0.3);

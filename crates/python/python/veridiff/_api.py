@@ -632,46 +632,51 @@ def explain(
     id: str = "",
     features: Names = ("uncertainty", "attribution"),
     detector: DetectorLike = None,
+    select: Names = None,
+    ignore: Names = None,
     preset: Optional[str] = None,
     prompt: Optional[str] = None,
     max_tokens: Optional[int] = None,
     progress: Optional[bool] = None,
     **place: Any,
 ) -> Explanation:
-    """Shows what a model makes of a text and its change: log-probability (nats) and attribution of every token, and the facts.
+    """Shows the finding of :func:`check` and what a model makes of the text: log-probability (nats) and attribution of every token.
 
     Parameters
     ----------
-    diff, text, task
+    diff, text, task, select, ignore
         As in :func:`check`.
     model : str or Scorer, optional
-        Loaded here if it is only named, with ``place`` as :class:`Scorer` takes it. Without it the default; for a detector
-        that asks an adapter the one that it knows.
+        A model, loaded here if it is only named, with ``place`` as :class:`Scorer` takes it. It stands for the detector's own. Without it
+        the model of the detector, or the default one.
     features
         What is measured beside what ``detector`` needs of this model; ``uncertainty`` alone leaves out attribution, which takes most
         of the time.
     detector : Detector, str or path, optional
-        Its verdict is added, with what each feature contributes (log-odds). By default, where no model is named, that of the shipped one
-        for the task, if it is for these settings; ``"none"`` for none. A model that is called as the detector calls it (``NAME=SOURCE``)
-        is read with the adapter that it asks; one that is loaded is read as it is.
+        As in :func:`check`; what each feature contributes (log-odds) is added. By default the shipped one for the task, or rules alone
+        where it is for another model or other settings, which a note says. ``"none"`` for rules alone.
     """
     if isinstance(model, Scorer) and place:
         raise VeridiffError(f"`{next(iter(place))}` is not for a model that is loaded", "give it to `Scorer`")
-    is_default = detector is None and model is None
-    judge = _native.Detector.shipped_for(task) if is_default else None if detector == "none" else _detector(detector)
+    facts_only = detector == "none"
+    loaded = model._native if isinstance(model, Scorer) else None
+    named = [model] if isinstance(model, str) else []
     with showing(progress) as bars:
-        scorer = model._native if isinstance(model, Scorer) else _native.Scorer(model, _place(**place), bars, judge)
         return Explanation(
             *_native.explain(
-                scorer,
                 diff,
                 text,
                 task,
                 id,
                 _names(features),
+                loaded,
+                named,
+                None if facts_only else _detector(detector),
+                facts_only,
+                _names(select),
+                _names(ignore),
                 _reading(preset, prompt, max_tokens),
-                judge,
-                is_default,
+                _place(**place),
                 bars,
             )
         )

@@ -95,15 +95,19 @@ def evaluate(
     stream: Any, detector: Detector | None, figures: dict[str, Any], by: list[str]
 ) -> tuple[str, str, str]: ...
 def explain(
-    scorer: Scorer,
     diff: str,
     text: str,
     task_name: str,
     id: str,
     features: list[str],
-    reading: dict[str, Any],
+    scorer: Scorer | None,
+    models: list[str],
     detector: Detector | None,
-    if_fit: bool,
+    facts_only: bool,
+    select: list[str],
+    ignore: list[str],
+    reading: dict[str, Any],
+    place: dict[str, Any],
     progress: _Progress,
 ) -> tuple[str, str]: ...
 def ground(stream: Any, features: list[str], progress: _Progress) -> pa.Table: ...

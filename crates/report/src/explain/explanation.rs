@@ -1,30 +1,30 @@
 //! Everything that is known of one sample, token by token, once and as documented JSON; pages are made from it.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{ComparedRows, DetectorVerdict, FeatureValue, of_sample};
+use super::features::{ComparedRows, FeatureValue, LogOdds, of_sample};
+use veridiff_core::run::source::ColumnSource as _;
 use veridiff_core::{
-    case::Case,
+    Error, Result,
     families::{attribution::Aggregates, catalogue::FeatureSet},
-    finding::{FactsFinding, Likelier},
     focus::Focused,
-    gate::{SharedTree, has_lines},
-    run::{source::ColumnSource, sources::PlainFeatures},
+    gate::{Examined, Gate, ReadBy},
+    run::sources::PlainFeatures,
     scorer::Scorer,
     settings::Settings,
     tokens::{Encoding, Segment},
 };
 use veridiff_facts::{
-    change::Tree,
-    judge::{Judgement, OF_ANOTHER_TREE},
-    rules::Choice,
+    case::Case,
+    checker::{SharedTree, has_lines},
+    finding::Finding,
 };
 use veridiff_text::{diff::LineKind, language, sample::Sample};
 
 /// The version of the JSON's schema. Fields may be added under one version; none is taken away or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Everything measured on one sample, as documented JSON.
 ///
@@ -53,18 +53,8 @@ pub struct Explanation {
     pub boundary: String,
     /// Prompt and text as the model read them, what the spans of bytes are of.
     pub input: String,
-    /// What is said of the text, as `check` says it; null in an explanation that was read from JSON.
-    #[serde(skip_deserializing)]
-    pub facts: Option<FactsFinding>,
-    /// What that rests on.
-    #[serde(skip)]
-    pub(super) judgement: Option<Judgement>,
-    /// Words of the text that the model would rather have read otherwise; absent where no edits of it were read.
-    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
-    pub likelier: Vec<Likelier>,
-    /// Whether the model did not see all that the text may speak of: then no detector decides.
-    #[serde(skip)]
-    pub(super) is_partial: bool,
+    /// The finding of `check` about the sample: the verdict, its statements and its evidence.
+    pub finding: Finding,
     /// The ids of all N + T tokens, in order.
     pub token_ids: Vec<u32>,
     /// The same tokens with their place and kind.
@@ -91,8 +81,8 @@ pub struct Explanation {
     pub features: Vec<FeatureValue>,
     /// The rows that `percentile` is among; null if there are none.
     pub reference: Option<ComparedRows>,
-    /// What a detector says of the sample; null without one, or if a feature it needs is missing.
-    pub verdict: Option<DetectorVerdict>,
+    /// How the detector's features add up to its probability; null without a detector or a probability.
+    pub log_odds: Option<LogOdds>,
     /// What a reader of the numbers should know.
     pub notes: Vec<String>,
     /// Milliseconds in the model, loading and text handling left out.
@@ -315,41 +305,50 @@ pub struct Timing {
 }
 
 impl Explanation {
-    /// Has a model read a sample, and gathers what there is to say about it; `tree` is what lies around the change, if that is known.
+    /// Checks a sample by a gate and gathers what models read of it: the features `shown` besides those of the gate's detector. Where no
+    /// model reads texts of this task for a detector, `others` read it under `settings`. `tree` is the tree around the change, if known.
     ///
     /// # Errors
-    /// Those of [`Focused::of_sample`].
+    /// The sample has no change that can be read, no model reads it ([`Error::NoReader`]), or the model that is shown cannot read it.
     pub fn of_sample(
-        scorer: &Scorer,
+        gate: &Gate,
         sample: &Sample,
+        shown: &FeatureSet,
+        others: &[Arc<Scorer>],
         settings: &Settings,
-        tree: Option<&SharedTree>,
-    ) -> veridiff_core::Result<Explanation> {
+        tree: Option<SharedTree>,
+    ) -> Result<Explanation> {
         has_lines(&Case::of_sample(sample)?)?;
-        scorer.prepare(settings);
-        let read = Focused::of_sample(scorer, sample, settings)?;
+        let Examined { finding, reads } = gate.examine(sample, tree, shown, others, settings);
+        let mut reads = reads.into_iter();
+        let ReadBy { scorer, settings, read } = reads.next().ok_or(Error::NoReader)?;
         let mut provenance = settings.provenance();
         provenance.extend(scorer.provenance().clone());
         provenance.extend(PlainFeatures(FeatureSet::plain()).provenance());
-        let tree = tree.map(|SharedTree(tree)| tree.as_ref() as &dyn Tree);
-        Ok(Explanation::new(sample, &scorer.name, settings, provenance, &read, tree))
+        let mut explanation = Explanation::new(sample, &scorer.name, &settings, provenance, &read?, finding);
+        for ReadBy { scorer, settings, read } in reads {
+            let columns = scorer.columns_of(read.as_ref().map(|read| &read.measurement), &settings);
+            explanation.add_scorer(&columns, scorer.provenance().clone());
+        }
+        if let Some(detector) = gate.detector(sample.task) {
+            explanation.add_detector(detector);
+        }
+        Ok(explanation)
     }
 
-    /// Gathers what a model read of `sample` under `settings`; `provenance` is theirs and the scorer's, `tree` is what lies around the
-    /// change, if that is known. A blank id is none.
+    /// Gathers what a model read of `sample` under `settings`, next to its finding; `provenance` is that of the settings and the scorer. A
+    /// blank id is none.
     pub fn new(
         sample: &Sample,
         scorer: &str,
         settings: &Settings,
         provenance: BTreeMap<String, String>,
         read: &Focused,
-        tree: Option<&dyn Tree>,
+        finding: Finding,
     ) -> Self {
         let m = &read.measurement;
         let e = &m.encoding;
-        let judgement = read.case.judgement_with(tree).by(read.case.diff(), &Choice::default());
-        let foreign = judgement.of_another_tree.then(|| OF_ANOTHER_TREE.to_owned());
-        let reach = read.reach();
+        let of_reach = read.reach().note.filter(|note| !finding.notes.contains(note));
         let tokens = (0..e.ids.len()).map(|i| Token {
             text: e.token_text(i).to_owned(),
             byte_start: e.spans[i].start,
@@ -378,10 +377,7 @@ impl Explanation {
             n_cut_tokens: e.n_cut,
             boundary: e.boundary.name().to_owned(),
             input: e.text.clone(),
-            facts: Some(FactsFinding::new(&read.case, &judgement)),
-            likelier: Likelier::of(read.case.text(), &m.edits),
-            judgement: Some(judgement),
-            is_partial: reach.is_partial,
+            finding,
             token_ids: e.ids.clone(),
             tokens: tokens.collect(),
             lines: lines(read),
@@ -399,8 +395,8 @@ impl Explanation {
             chosen: None,
             features: of_sample(sample, scorer, settings, read),
             reference: None,
-            verdict: None,
-            notes: notes(e, reach.note).into_iter().chain(foreign).collect(),
+            log_odds: None,
+            notes: notes(e, of_reach),
             timing_ms: Timing { total: m.elapsed.as_secs_f64() * 1e3 },
         };
         let counted: Vec<usize> = (0..e.n_response()).filter(|&t| m.counted[t]).collect();
@@ -411,6 +407,11 @@ impl Explanation {
             explanation.sources = explanation.sources_of(&counted);
         }
         explanation
+    }
+
+    /// Every note, those of the finding first.
+    pub fn all_notes(&self) -> impl Iterator<Item = &String> {
+        self.finding.notes.iter().chain(&self.notes)
     }
 
     /// The text that is explained.

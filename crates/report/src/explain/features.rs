@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::explanation::{DiffLineKind, Explanation};
+use super::explanation::Explanation;
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
     Result,
@@ -12,10 +12,8 @@ use veridiff_core::{
         catalogue::FeatureSet,
         reference::{BLEU4, bleu::Bleu},
     },
-    finding::unlike_training,
     focus::Focused,
     settings::Settings,
-    verdict::Opinion,
 };
 use veridiff_detector::{
     Detector, SettingDifference, SettingKeys, differences, feature_columns, percentile, quantiles,
@@ -56,22 +54,12 @@ pub struct ComparedRows {
     pub n_rows: usize,
 }
 
-/// What a detector says of the sample, and how sure it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How the features of a detector add up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DetectorVerdict {
-    /// The first 12 hex digits of the detector's hash.
-    pub detector: String,
-    /// The SHA-256 hash of the detector's file, in hex.
-    pub detector_sha256: String,
-    /// Calibrated probability that the text is not supported, 0 to 1.
-    pub p_hallucination: f64,
-    /// `supported`, `abstain`, or `unsupported` from the threshold on.
-    pub verdict: String,
-    /// Probability from which the detector flags.
-    pub threshold: f64,
+pub struct LogOdds {
     /// `intercept` and every contribution, added up: the log-odds before they are calibrated.
-    pub log_odds: f64,
+    pub sum: f64,
     /// Log-odds of a row with the training mean of every feature.
     pub intercept: f64,
 }
@@ -129,6 +117,7 @@ impl Explanation {
             (Some(id), true) => table.strings(ID_COLUMN)?.iter().position(|other| other.as_ref() == Some(id)),
             _ => None,
         };
+        self.features.iter_mut().for_each(|feature| feature.percentile = None);
         for column in feature_columns(table, &CATALOGUE) {
             let values = table.numbers(&column)?;
             let own = row.and_then(|row| values[row]);
@@ -153,7 +142,7 @@ impl Explanation {
 
     /// Takes over the features of another scorer, measured for the same sample: the columns of its row. `provenance` is what they come
     /// from. Where it could not compute them, a note says why.
-    pub fn add_scorer(&mut self, columns: &Row, provenance: BTreeMap<String, String>) {
+    pub(super) fn add_scorer(&mut self, columns: &Row, provenance: BTreeMap<String, String>) {
         for (column, value) in columns {
             if let (Some(scorer), Some(why)) = (column.strip_prefix("error@"), value.as_str()) {
                 self.notes.push(format!("no features of `{scorer}`: {why}"));
@@ -187,79 +176,32 @@ impl Explanation {
         }
     }
 
-    /// As [`Explanation::judge`], of a detector that nobody named: one that is for other settings than these is not asked, which a note
-    /// says.
-    pub fn judge_if_fit(&mut self, detector: &Detector) -> Option<Vec<String>> {
-        if detector.check_provenance(&self.settings, &CATALOGUE).is_ok() {
-            return Some(self.judge(detector));
-        }
-        self.notes.push("no detector was asked: the one that ships is for other settings than these".to_owned());
-        None
-    }
-
-    /// Adds a detector's verdict and each feature's contribution; where no table was given, also where the features fall among
-    /// its training rows. Gives the names of the features that it needs and the sample lacks: without them there is no verdict.
-    pub fn judge(&mut self, detector: &Detector) -> Vec<String> {
-        let (mut missing, mut values, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let has_reference = self.reference.is_some();
+    /// Adds each feature's contribution to the detector's log-odds, and where the features fall among its training rows.
+    pub(super) fn add_detector(&mut self, detector: &Detector) {
+        let (mut values, mut places) = (Vec::new(), Vec::new());
         let mut has_quantiles = false;
         for (index, trained) in detector.features.iter().enumerate() {
             let place = self.features.iter().position(|feature| feature.column == trained.name);
             let place = place.unwrap_or_else(|| self.add(trained.name.clone()));
-            places.push(place);
             let feature = &mut self.features[place];
-            let Some(value) = feature.value else {
-                missing.push(trained.name.clone());
-                continue;
-            };
+            let Some(value) = feature.value else { continue };
+            places.push(place);
             values.push(value);
-            // a regression's does not hang on features that may be missing
             feature.contribution = detector.contribution_alone(index, value);
-            if !has_reference {
-                feature.percentile = percentile(&trained.quantiles, value);
-                has_quantiles |= feature.percentile.is_some();
-            }
+            feature.percentile = percentile(&trained.quantiles, value);
+            has_quantiles |= feature.percentile.is_some();
         }
         let rows = format!("training rows of the detector {}", detector.id());
         self.note_differences(&detector.training.table, &rows);
         if has_quantiles {
             self.reference = Some(ComparedRows { rows, n_rows: detector.training.n_rows });
         }
-        if !self.lines.iter().any(|line| matches!(line.kind, DiffLineKind::Added | DiffLineKind::Removed)) {
-            self.notes.push("no detector was asked: no line is added or removed".to_owned());
-            return Vec::new();
-        }
-        if missing.is_empty() {
+        if self.finding.p_detector.is_some() && values.len() == detector.features.len() {
             let (intercept, contributions) = (detector.log_odds_at_means(), detector.contributions(&values));
             for (&place, &contribution) in places.iter().zip(&contributions) {
                 self.features[place].contribution = Some(contribution);
             }
-            let unlike = unlike_training(detector, &self.kinds_and_lengths(), &values);
-            self.notes.extend(unlike);
-            let p_hallucination = detector.probability(&values);
-            self.verdict = Some(DetectorVerdict {
-                detector: detector.id().to_owned(),
-                detector_sha256: detector.sha256().to_owned(),
-                p_hallucination,
-                verdict: detector.verdict(p_hallucination).name().to_owned(),
-                threshold: detector.objects_from(),
-                log_odds: intercept + contributions.iter().sum::<f64>(),
-                intercept,
-            });
-            if let (Some(facts), Some(judgement), false) = (&mut self.facts, &self.judgement, self.is_partial) {
-                facts.decide(judgement, Opinion::of(detector, p_hallucination));
-            }
+            self.log_odds = Some(LogOdds { sum: intercept + contributions.iter().sum::<f64>(), intercept });
         }
-        missing
-    }
-
-    /// What its row in a table would say of its kind and its lengths.
-    fn kinds_and_lengths(&self) -> Row {
-        let text = |key: &str, value: &Option<String>| value.clone().map(|value| (key.to_owned(), value.into()));
-        let length = |name: &str, n: usize| (format!("{name}@{}", self.scorer), n.into());
-        let kinds = [text("language", &self.sample.language), text("generator", &self.sample.generator)];
-        let lengths =
-            [length("n_prompt_tokens", self.n_prompt_tokens), length("n_response_tokens", self.n_response_tokens)];
-        kinds.into_iter().flatten().chain(lengths).collect()
     }
 }

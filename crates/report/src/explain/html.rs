@@ -38,7 +38,7 @@ struct PageData<'a> {
     title: String,
     meta: Vec<String>,
     how: Vec<String>,
-    notes: &'a [String],
+    notes: Vec<&'a str>,
     said: Option<Card<'a>>,
     /// For each piece of the text that has tokens, the fact that speaks against it.
     against: Vec<Option<usize>>,
@@ -170,18 +170,19 @@ impl<'a> PageData<'a> {
             (TokenSegment::Instruction | TokenSegment::Special, _) => 'p',
         };
         let (scales, columns) = quantised(e).into_iter().unzip();
-        let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
-        let said = e.facts.as_ref().map(|facts| {
-            Card::new(e.text(), facts.verdict, facts.reason.as_deref(), &facts.statements, odds)
+        let finding = &e.finding;
+        let odds = Odds::new(finding.p_detector, finding.threshold);
+        let said = finding.verdict.map(|verdict| {
+            Card::new(e.text(), verdict, finding.reason.as_deref(), &finding.statements, odds)
                 .with_lines_at(&places)
-                .with_likelier(&e.likelier)
+                .with_likelier(&finding.evidence.likelier)
         });
         let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
         PageData {
             title: e.id.clone().unwrap_or_else(|| title(e).to_owned()),
             meta: meta(e),
             how: how(e),
-            notes: &e.notes,
+            notes: finding.error.iter().chain(e.all_notes()).map(String::as_str).collect(),
             against: against(e),
             said,
             scorer: &e.scorer,
@@ -202,7 +203,7 @@ impl<'a> PageData<'a> {
             chosen: e.chosen.as_ref().and_then(|chosen| Some([*chosen.tokens.first()?, *chosen.tokens.last()?])),
             features: e.features.iter().map(FeatureData::from).collect(),
             reference: e.reference.as_ref().map(|r| ReferenceData { rows: &r.rows, n: r.n_rows }),
-            sum: e.verdict.as_ref().map(|v| SumData { intercept: v.intercept, log_odds: v.log_odds }),
+            sum: e.log_odds.map(|odds| SumData { intercept: odds.intercept, log_odds: odds.sum }),
         }
     }
 }
@@ -260,7 +261,7 @@ fn how(e: &Explanation) -> Vec<String> {
         format!("scored by {}", e.scorer),
         format!("{} tokens of prompt, {} of text", e.n_prompt_tokens, e.n_response_tokens),
     ];
-    how.extend(e.verdict.as_ref().map(|verdict| format!("detector {}", verdict.detector)));
+    how.extend(e.finding.detector.as_ref().map(|detector| format!("detector {}", detector.id)));
     let setting = |key: &str| e.settings.get(key).map(String::as_str);
     if let (Some(explained), Some(fold)) = (setting("attributed_fn"), setting("fold")) {
         let scaled = if setting("normalize") == Some("true") { ", normalised" } else { "" };

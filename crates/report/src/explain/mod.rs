@@ -23,7 +23,7 @@ pub use explanation::{
     About, AggregatesJson, DiffLine, DiffLineKind, Explanation, SCHEMA_VERSION, Timing, Token, TokenScores,
     TokenSegment,
 };
-pub use features::{ComparedRows, DetectorVerdict, FeatureValue};
+pub use features::{ComparedRows, FeatureValue, LogOdds};
 #[cfg(test)]
 pub(crate) use html::PAGE;
 pub use html::html_page;

@@ -8,16 +8,14 @@ use super::*;
 use crate::{explain::*, hidden::is_hidden};
 use veridiff_core::families::catalogue::CATALOGUE;
 use veridiff_core::{
-    case::Case,
     measurement::{Measurement, TargetRule},
-    scorer::ScoredEdit,
     tokens::Boundary,
 };
 use veridiff_detector::{
     Bootstrap, DEFAULT_L2, Detector, EvalSettings, FitSettings, Gaps, Learner, fit_detector, labelled_rows,
 };
 use veridiff_engine::reading::{attribution::Matrix, scores::StepScores};
-use veridiff_facts::edits::EditKind;
+use veridiff_facts::{case::Case, checker::RuleChecker, finding::Likelier};
 use veridiff_table::{Row, Table};
 use veridiff_text::{diff::Diff, sample::Task};
 
@@ -97,7 +95,12 @@ fn measurement(diff: &str, text: &str) -> (Sample, Focused) {
 fn explanation(diff: &str, text: &str) -> Explanation {
     let (sample, read) = measurement(diff, text);
     let settings = Settings::default();
-    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &read, None)
+    Explanation::new(&sample, "tiny", &settings, settings.provenance(), &read, finding(&sample))
+}
+
+/// The finding of rules alone.
+fn finding(sample: &Sample) -> Finding {
+    RuleChecker::default().check(sample)
 }
 
 const DIFF: &str = "@@ -3,2| +3,2 @@|\n| a|()\n|-b|ar|(|)\n|+b|az()|\n";
@@ -112,13 +115,14 @@ fn the_json_comes_back_as_it_was_and_has_its_fields() {
     let mut explanation = explanation(DIFF, TEXT);
     explanation.choose(1..2);
     let text = serde_json::to_string(&explanation).unwrap();
-    // all but the facts, which only the program itself makes
+    // all but the text of the finding, which stands in the input
     let read = serde_json::from_str::<Explanation>(&text).unwrap();
-    assert_eq!(read, Explanation { facts: None, judgement: None, ..explanation });
+    let finding = Finding { text: String::new(), ..explanation.finding.clone() };
+    assert_eq!(read, Explanation { finding, ..explanation });
     let value: Value = serde_json::from_str(&text).unwrap();
     let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     let documented = "schema_version id sample scorer settings n_prompt_tokens n_response_tokens n_cut_tokens boundary input \
-                      facts token_ids tokens lines step counted attribution aggregates sources chosen features reference verdict \
+                      finding token_ids tokens lines step counted attribution aggregates sources chosen features reference log_odds \
                       notes timing_ms";
     assert_eq!(keys.join(" "), documented);
     let line = json!({"kind": "removed", "old": 4, "new": null, "file": null, "text": "-bar()", "byte_start": 26, "byte_end": 32});
@@ -126,8 +130,8 @@ fn the_json_comes_back_as_it_was_and_has_its_fields() {
         assert_eq!(&value["lines"][2][key], want, "{key}");
     }
     assert_eq!(value["input"].as_str().unwrap()[26..32], *"-bar()");
-    assert_eq!(value["facts"]["verdict"], "clear");
-    assert_eq!(value["facts"]["statements"][0]["byte_end"], TEXT.replace('|', "").len());
+    assert_eq!(value["finding"]["verdict"], "clear");
+    assert_eq!(value["finding"]["statements"][0]["byte_end"], TEXT.replace('|', "").len());
     assert_eq!(value["tokens"][1]["segment"], "diff");
     assert_eq!(value["features"][0]["column"], "logprob@tiny");
     assert_eq!(value["features"][0]["value"], -2.5);
@@ -135,21 +139,17 @@ fn the_json_comes_back_as_it_was_and_has_its_fields() {
 
 #[test]
 fn words_that_would_be_likelier_as_others_are_shown() {
-    let (sample, mut read) = measurement(DIFF, TEXT);
-    let edit = |with: &str, margin| ScoredEdit {
-        kind: EditKind::Name,
-        span: 15..18,
-        with: with.to_owned(),
-        margin,
-        prior: 0.0,
-    };
-    read.measurement.edits = vec![edit("bar", -0.5), edit("a\u{202e}()", -2.0), edit("bat", 1.0)];
-    let settings = Settings::default();
-    let explanation = Explanation::new(&sample, "tiny", &settings, settings.provenance(), &read, None);
+    let mut explanation = explanation(DIFF, TEXT);
+    explanation.finding.evidence.likelier = vec![Likelier {
+        words: "baz".into(),
+        byte_start: 15,
+        byte_end: 18,
+        instead: "a\u{202e}()".into(),
+        margin: -2.0,
+    }];
     let json = serde_json::to_value(&explanation).unwrap();
-    // of edits that meet the likeliest, and none that the text as it is beats
-    assert_eq!(json["likelier"].as_array().unwrap().len(), 1);
-    assert_eq!(json["likelier"][0]["words"], "baz");
+    assert_eq!(json["finding"]["evidence"]["likelier"].as_array().unwrap().len(), 1);
+    assert_eq!(json["finding"]["evidence"]["likelier"][0]["words"], "baz");
     let page = terminal_page(&explanation, plain(80), Detail::Brief);
     assert!(page.contains("`baz` would be likelier as `a") && !page.contains('\u{202e}'), "{page}");
     let page = html_page(&explanation);
@@ -233,7 +233,7 @@ fn what_was_cut_is_shown_apart() {
         }
     }
     let settings = Settings::default();
-    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, None);
+    let explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, finding(&sample));
     let shown = explanation.shown_lines();
     assert_eq!((shown[2].read[0].text, shown[2].unread), ("-b", "ar()"));
     assert_eq!((shown[3].read.len(), shown[3].unread, explanation.lines[3].byte_start), (0, "+baz()", None));
@@ -258,7 +258,7 @@ fn long_stretches_that_were_not_read_are_folded_away() {
         }
     }
     let settings = Settings::default();
-    let mut explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, None);
+    let mut explanation = Explanation::new(&sample, "tiny", &settings, BTreeMap::new(), &read, finding(&sample));
     let folds = explanation.folds();
     assert_eq!(folds.len(), 1);
     assert!(folds[0].len() > 25 && folds[0].end == explanation.lines.len(), "{folds:?}");
@@ -423,12 +423,14 @@ fn contributions_add_up_to_the_detectors_probability() {
     let table = table();
     let mut explanation = explanation(DIFF, TEXT);
     let one = detector(&table, &["logprob@tiny"]);
-    assert!(explanation.judge(&one).is_empty());
-    let verdict = explanation.verdict.clone().unwrap();
+    explanation.finding.p_detector = Some(one.probability(&[-2.5]));
+    explanation.finding.threshold = Some(one.objects_from());
+    let (id, sha256) = (one.id().to_owned(), one.sha256().to_owned());
+    explanation.finding.detector = Some(veridiff_facts::finding::DetectorName { id, sha256 });
+    explanation.add_detector(&one);
+    let odds = explanation.log_odds.unwrap();
     let logprob = feature(&explanation, "logprob@tiny");
-    assert!((verdict.p_hallucination - one.probability(&[-2.5])).abs() < 1e-12);
-    assert!((verdict.intercept + logprob.contribution.unwrap() - verdict.log_odds).abs() < 1e-12);
-    assert_eq!(verdict.verdict, one.verdict(verdict.p_hallucination).name());
+    assert!((odds.intercept + logprob.contribution.unwrap() - odds.sum).abs() < 1e-12);
     // from the quantiles that the detector keeps
     assert!((logprob.percentile.unwrap() - 50.0).abs() < 1e-4, "{:?}", logprob.percentile);
     assert!(explanation.reference.as_ref().is_some_and(|r| r.n_rows == 40 && r.rows.contains(one.id())));
@@ -441,13 +443,9 @@ fn contributions_add_up_to_the_detectors_probability() {
     }
     assert!(html_page(&explanation).contains(&format!("\"detector {}\"", one.id())));
 
-    // a feature that the sample lacks: no verdict, and it is named; the table's row has it
+    // a feature that the sample lacks: what the others contribute is shown, and no sum
     let two = detector(&table, &["logprob@tiny", "similarity@enc"]);
     let mut lacking = super::tests::explanation(DIFF, TEXT);
-    assert_eq!(lacking.judge(&two), ["similarity@enc"]);
-    assert!(lacking.verdict.is_none() && feature(&lacking, "logprob@tiny").contribution.is_some());
-    let mut lent = super::tests::explanation(DIFF, TEXT);
-    lent.compare(&table, "t").unwrap();
-    assert!(lent.judge(&two).is_empty());
-    assert!((lent.verdict.unwrap().p_hallucination - two.probability(&[-2.5, 1.0])).abs() < 1e-12);
+    lacking.add_detector(&two);
+    assert!(lacking.log_odds.is_none() && feature(&lacking, "logprob@tiny").contribution.is_some());
 }

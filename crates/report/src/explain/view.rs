@@ -6,7 +6,7 @@ use unicode_segmentation::GraphemeCursor;
 
 use super::explanation::{Explanation, TokenSegment};
 use crate::findings::against;
-use veridiff_core::{finding::FactFinding, verdict::Verdict};
+use veridiff_facts::{finding::FactFinding, verdict::Verdict};
 
 /// A stretch of a line or of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,8 +143,7 @@ impl Explanation {
 
     /// The facts that speak against the text.
     pub(super) fn against(&self) -> Vec<&FactFinding> {
-        let Some(facts) = &self.facts else { return Vec::new() };
-        against(&facts.statements, facts.verdict == Verdict::Unsupported).collect()
+        against(&self.finding.statements, self.finding.verdict == Some(Verdict::Unsupported)).collect()
     }
 
     /// Which of these facts is about a piece of the text; of several, one that accuses.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{card::Card, executed::execution_lines, judged::judge_lines, message::objections, page::summary};
 use crate::{hidden::visible, web::Page};
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 use veridiff_text::{
     diff::{Diff, LineKind},
     sample::{Sample, fingerprint},

@@ -8,12 +8,12 @@ use super::{
     message::against,
     page::{code_of, place_of},
 };
-use veridiff_core::{
+use veridiff_facts::rules::{RULES, Ruling};
+use veridiff_facts::{
     execution::VerdictFrom,
     finding::{FactFinding, Finding, Likelier, StatementFinding},
     verdict::Verdict,
 };
-use veridiff_facts::rules::{RULES, Ruling};
 
 /// What is said of a text.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::message::all;
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 
 /// The report: an entry for every objection, `major` where it accuses and `info` where nothing can be told. A finding of a diff
 /// without file names is about the path that its sample is called, at line 1.

@@ -1,7 +1,7 @@
 //! What running a program showed, beside a finding. Names, values and output of a program under test are data like every text.
 
 use serde_json::Value;
-use veridiff_core::execution::{Claim, ExecutionFinding, FailingTest};
+use veridiff_facts::execution::{Claim, ExecutionFinding, FailingTest};
 use veridiff_text::printable::printable;
 
 use super::message::one_line;
@@ -49,7 +49,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use veridiff_core::execution::Witness;
+    use veridiff_facts::execution::Witness;
 
     use super::*;
 

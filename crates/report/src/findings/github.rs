@@ -1,7 +1,7 @@
 //! Workflow commands of GitHub Actions, which it shows as annotations beside the code.
 
 use super::message::all;
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 
 /// The lines of a finding, each with a line feed: warnings and notices at the comment's own place; empty for a text without objection.
 pub fn github(finding: &Finding) -> String {

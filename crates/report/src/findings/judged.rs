@@ -1,6 +1,6 @@
 //! A judge's words beside a finding, as data: whatever they hold drives no terminal and opens no page.
 
-use veridiff_core::judged::JudgeFinding;
+use veridiff_facts::judge_finding::JudgeFinding;
 use veridiff_text::printable::printable;
 
 /// Most characters of a judge's reasons that are shown.
@@ -33,7 +33,7 @@ pub fn judge_lines(judged: &JudgeFinding) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use veridiff_core::judged::JudgeQuote;
+    use veridiff_facts::judge_finding::JudgeQuote;
 
     use super::*;
 

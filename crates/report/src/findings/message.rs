@@ -1,12 +1,12 @@
 //! What every format says of a finding.
 
 use super::executed::in_one_line;
-use veridiff_core::{
+use veridiff_facts::rules::Ruling;
+use veridiff_facts::{
     execution::VerdictFrom,
     finding::{FactFinding, Finding, Place, StatementFinding},
     verdict::Verdict,
 };
-use veridiff_facts::rules::Ruling;
 
 /// The name of the rule that texts break which a detector alone finds improbable.
 pub(super) const RULE: &str = "unsupported-by-change";

@@ -12,11 +12,11 @@ use super::{
     message::{objections, one_line, open},
 };
 use crate::columns::{elided, fitting};
-use veridiff_core::{
+use veridiff_facts::rules::Ruling;
+use veridiff_facts::{
     finding::{FactFinding, FactLine, Finding},
     verdict::Verdict,
 };
-use veridiff_facts::rules::Ruling;
 use veridiff_text::printable::printable;
 
 /// Columns of a page of findings, which goes to logs too.

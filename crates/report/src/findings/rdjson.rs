@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::message::all;
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 
 /// The lines of a finding: a warning for every fact that accuses and for a text that a detector finds improbable, an information for
 /// what cannot be told; none of a text without objection. A finding of a diff without file names is about the path that its

@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::message::{Objection, RULE, all};
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 use veridiff_facts::rules::RULES;
 
 /// One run of the program: a result for every fact that accuses a text and for every text that a detector finds improbable, a note

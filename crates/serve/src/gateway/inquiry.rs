@@ -9,7 +9,8 @@ use tokio::{
     task::{JoinSet, spawn_blocking},
     time::timeout,
 };
-use veridiff_core::{finding::Finding, generator, verdict::Verdict};
+use veridiff_core::generator;
+use veridiff_facts::{finding::Finding, verdict::Verdict};
 use veridiff_text::sample::{Sample, settle_changes};
 
 use super::{

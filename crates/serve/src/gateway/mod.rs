@@ -30,7 +30,7 @@ use axum::{
 };
 use serde_json::json;
 use tokio::task::spawn_blocking;
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 use veridiff_text::sample::Task;
 
 use crate::{

@@ -24,7 +24,7 @@ use completions::{CompletionRequest, ModelList};
 use health::Health;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
-use veridiff_core::finding::Finding;
+use veridiff_facts::finding::Finding;
 use veridiff_report::explain::Explanation;
 
 use crate::{

@@ -148,7 +148,7 @@ pub fn gateway(upstream: &str, mode: Mode) -> GatewayOptions {
         mode,
         markers: None,
         task: Default::default(),
-        refuses: Arc::new(|finding| finding.verdict >= Some(veridiff_core::verdict::Verdict::Unsupported)),
+        refuses: Arc::new(|finding| finding.verdict >= Some(veridiff_facts::verdict::Verdict::Unsupported)),
         patience: Duration::from_secs(30),
         verdict_within: Duration::from_secs(30),
     }

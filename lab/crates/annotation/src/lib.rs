@@ -144,7 +144,7 @@ impl AnnotationError {
             RoundPastEnd { .. } => Some("choose an earlier round, a smaller `--size`, or another `--seed`".into()),
             Busy { .. } => Some("finish there first, or give each annotator a file of their own".into()),
             Line { .. } | NotAFile { .. } => {
-                Some("annotation files are written by `veridiff annotate --output`".into())
+                Some("annotation files are written by `veridiff lab annotate --output`".into())
             }
             OtherAnnotator { .. } | TwoAnnotators { .. } => {
                 Some("one annotator a file: give each a `--output` of their own".into())

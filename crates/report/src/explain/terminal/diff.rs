@@ -13,7 +13,7 @@ use super::{
     screen::{BLUE, Colours, FAINT, Run, Screen, end_line, wrapped},
 };
 use crate::{columns::elided, findings::look, hidden::visible};
-use veridiff_core::verdict::Verdict;
+use veridiff_facts::verdict::Verdict;
 
 /// Columns between the stops of tabs.
 const TAB: usize = 4;

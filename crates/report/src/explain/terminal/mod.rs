@@ -22,7 +22,6 @@ use diff::diff_view;
 use screen::Run;
 use tables::{feature_table, token_table};
 use text::text_view;
-use veridiff_core::finding::FactsFinding;
 use veridiff_text::printable::printable;
 
 /// How much a page for the terminal shows.
@@ -55,9 +54,7 @@ pub fn terminal_page(explanation: &Explanation, screen: Screen, detail: Detail) 
 
 /// What is said of the text, of which sample, what it rests on.
 fn head(page: &mut String, e: &Explanation, screen: Screen, detail: Detail) {
-    if let Some(facts) = &e.facts {
-        facts_view(page, e, facts, screen);
-    }
+    finding_view(page, e, screen);
     let scorer = (detail == Detail::Full).then_some(e.scorer.as_str());
     let about = [e.id.as_deref(), scorer, Some(&e.sample.task), e.sample.generator.as_deref()];
     let about: Vec<String> = about.into_iter().flatten().map(|part| visible(part).into_owned()).collect();
@@ -68,23 +65,27 @@ fn head(page: &mut String, e: &Explanation, screen: Screen, detail: Detail) {
     if let Some(chosen) = &e.chosen {
         screen.heading(page, &chosen_name(chosen), &parts(chosen));
     }
-    for note in &e.notes {
+    for note in e.all_notes() {
         screen.heading(page, "note", &visible(note));
     }
     page.push('\n');
 }
 
-/// What is said of the text, as `check` shows it.
-fn facts_view(page: &mut String, e: &Explanation, facts: &FactsFinding, screen: Screen) {
-    let word = Run::new(facts.verdict.words(), look(facts.verdict));
-    let why = format!(": {}", printable(&meaning(facts.verdict, facts.reason.as_deref(), &facts.statements)));
-    screen.rows(page, &[word, Run::new(&why, Style::new())]);
+/// The finding, as `check` shows it.
+fn finding_view(page: &mut String, e: &Explanation, screen: Screen) {
+    let finding = &e.finding;
+    if let Some(error) = &finding.error {
+        screen.heading(page, "no verdict", &visible(error));
+    }
+    let Some(verdict) = finding.verdict else { return };
+    let why = format!(": {}", printable(&meaning(verdict, finding.reason.as_deref(), &finding.statements)));
+    screen.rows(page, &[Run::new(verdict.words(), look(verdict)), Run::new(&why, Style::new())]);
     page.push_str(&fact_lines(e.text(), &e.against(), true, screen.colours != Colours::None, screen.width()));
-    let odds = e.verdict.as_ref().and_then(|v| Odds::new(Some(v.p_hallucination), Some(v.threshold)));
-    if let Some(odds) = odds.and_then(|odds| odds.under(facts.verdict)) {
+    let odds = Odds::new(finding.p_detector, finding.threshold);
+    if let Some(odds) = odds.and_then(|odds| odds.under(verdict)) {
         screen.heading(page, "", odds.says());
     }
-    for likelier in &e.likelier {
+    for likelier in &finding.evidence.likelier {
         screen.heading(page, "", &visible(&likelier.says()));
     }
 }

@@ -130,15 +130,15 @@ pub(super) fn feature_table(page: &mut String, e: &Explanation, screen: Screen) 
     };
     let mut rows: Vec<Vec<String>> = e.features.iter().filter(is_shown).map(row).collect();
     let n_hidden = e.features.iter().filter(|feature| feature.value.is_some() && !is_shown(feature)).count();
-    if let Some(verdict) = &e.verdict {
+    if let Some(odds) = e.log_odds {
         let blank = |name: &str, value: f64| {
             let mut row = vec![String::new(); heads.len()];
             row[0] = name.to_owned();
             row[heads.len() - 1] = format!("{value:+.2}");
             row
         };
-        rows.push(blank("(an average row)", verdict.intercept));
-        rows.push(blank("sum", verdict.log_odds));
+        rows.push(blank("(an average row)", odds.intercept));
+        rows.push(blank("sum", odds.sum));
     }
     page.push_str(&table(screen, &heads, &rows, &["low to high"]));
     if is_judged {

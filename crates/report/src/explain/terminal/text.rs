@@ -8,8 +8,8 @@ use super::{
     screen::{Colours, ORANGE, Run, Screen, end_line, wrapped},
 };
 use crate::{findings::look, hidden::visible};
-use veridiff_core::verdict::Verdict;
 use veridiff_facts::rules::Ruling;
+use veridiff_facts::verdict::Verdict;
 
 /// Surprise, in nats, that has the strongest shade: a probability of 1 in 3,000.
 const MOST_SURPRISE: f64 = 8.0;

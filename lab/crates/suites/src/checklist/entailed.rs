@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use veridiff_core::case::Case;
+use veridiff_facts::case::Case;
 use veridiff_facts::rules::Ruling;
 use veridiff_text::sample::Task;
 

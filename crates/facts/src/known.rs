@@ -1,7 +1,7 @@
 //! Names that stand in findings, read back as those of this program: a finding that has another one is of another version.
 
+use crate::rules::RULES;
 use serde::{Deserialize, Deserializer, de::Error};
-use veridiff_facts::rules::RULES;
 use veridiff_text::statements::StatementKind;
 
 /// The name of what a statement does.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use veridiff_facts::{
+use crate::{
     change::{Change, Tree},
     judge::Judgement,
 };

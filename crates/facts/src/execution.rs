@@ -47,7 +47,7 @@ impl ExecutionError {
     /// How to mend it.
     pub fn hint(&self) -> &'static str {
         match self {
-            ExecutionError::Line { .. } => "give the file that `veridiff verify --output` wrote",
+            ExecutionError::Line { .. } => "give the file that `veridiff lab verify --output` wrote",
             ExecutionError::Twice { .. } => "ids tell texts apart: name each case after the text that it is about",
         }
     }
@@ -212,10 +212,14 @@ impl std::str::FromStr for ExecutionRule {
 
 /// The numbers of a case, as the family `execution` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Counts {
+pub struct Counts {
+    /// Number of tests that fail before the fix and pass with it.
     pub fail_to_pass: f64,
+    /// Number of tests that pass before the fix and fail with it.
     pub pass_to_fail: f64,
+    /// Number of inputs on which program and fix differ.
     pub differing: f64,
+    /// 1 if the case was run, otherwise 0.
     pub is_known: f64,
 }
 
@@ -279,7 +283,7 @@ impl Executions {
     }
 
     /// The numbers of a text; of one that nothing is known of all are 0.
-    pub(crate) fn counts(&self, id: &str) -> Counts {
+    pub fn counts(&self, id: &str) -> Counts {
         let ran = self.by_id.get(id).filter(|execution| execution.error.is_none() && execution.claim.is_some());
         ran.map_or_else(Counts::default, |execution| {
             let seen = &execution.evidence;
@@ -359,7 +363,7 @@ mod tests {
 
     fn found(executions: &Executions, verdict: Verdict, rule: ExecutionRule) -> Finding {
         let sample = Sample::new("a", "@@ -1 +1 @@\n-a\n+b\n", "This is wrong.");
-        let mut finding = Finding { verdict: Some(verdict), ..Finding::new(&sample, None) };
+        let mut finding = Finding { verdict: Some(verdict), ..Finding::new(&sample) };
         executions.stand_beside(&mut finding, rule);
         finding
     }

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::families::adapter;
-use veridiff_detector::{Detector, Leaning};
-use veridiff_facts::{
+use crate::{
     judge::{Judged, Judgement, Standing},
     rules::{Ruled, Ruling},
 };
@@ -97,40 +95,37 @@ pub fn of_statement(judged: &Judged) -> Decided {
     }
 }
 
-/// What a detector finds of a text.
+/// A detector's decision about a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Opinion {
-    /// What it leans to.
-    pub leaning: Leaning,
-    /// The probability that the change does not support the text, 0 to 1.
+pub struct DetectorDecision {
+    /// Probability that the change does not support the text, 0 to 1, calibrated.
     pub p: f64,
-    /// Whether it asks an adapter, which was taught what is true of a change, and so knows more of a text than its words.
+    /// Whether the probability is at or above the detector's upper threshold.
+    pub flags: bool,
+    /// Whether it is below the lower threshold.
+    pub supports: bool,
+    /// Whether the detector uses an adapter, which was trained on true and false statements and so knows more of a text than its words.
     pub is_taught: bool,
 }
 
-impl Opinion {
-    /// A detector's opinion of a text with this calibrated probability.
-    pub fn of(detector: &Detector, p: f64) -> Self {
-        let is_taught = detector.features.iter().any(|feature| adapter::is_feature(&feature.name));
-        Opinion { leaning: detector.verdict(p), p, is_taught }
-    }
-
-    /// Why a text is not clear for having the names and words of the change, if it is not: it is rather false than true, or a detector that
-    /// was taught what is true, which knows more than names and words, does not call it supported.
+impl DetectorDecision {
+    /// Why a text is not clear although its names and words are those of the change: the probability is 0.5 or higher, or a detector
+    /// with an adapter does not support it.
     fn doubt(self) -> Option<&'static str> {
         const EVEN: f64 = 0.5;
-        if self.p >= EVEN || self.leaning == Leaning::Unsupported {
+        if self.p >= EVEN || self.flags {
             return Some("its names and words are those of the change, but such texts are rather false than true");
         }
-        (self.is_taught && self.leaning != Leaning::Supported)
+        (self.is_taught && !self.supports)
             .then_some("its names and words are those of the change, but that it is true is not sure enough")
     }
 }
 
-/// What is said of a whole text: a fact decides where there is one; a detector's `unsupported` counts where no fact holds, and its
-/// `supported` where the facts leave the text open. That names and words are those of the change clears no text that the detector finds
-/// rather false than true; for a detector that was taught what is true it clears none by itself, and keeps none from being unsupported.
-pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
+/// The verdict on a whole text, and the one place where it is decided. A rule decides where one contradicts or finds nothing in the tree.
+/// A detector that flags counts where no rule confirms, and one that supports where the rules leave the text open. Matching names
+/// alone never clears a text whose detector probability is 0.5 or higher. With an adapter-based detector, matching names neither clears
+/// a text nor protects it from `unsupported`.
+pub fn of_text(judgement: &Judgement, detector: Option<DetectorDecision>) -> Decided {
     let statements: Vec<Decided> = judgement.statements.iter().map(of_statement).collect();
     let worst = statements.iter().map(|decided| decided.verdict).max().unwrap_or(Verdict::NothingToCheck);
     if worst >= Verdict::Unsupported {
@@ -139,7 +134,7 @@ pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let absent = judgement.rulings().any(|ruled| ruled.ruling == Ruling::NotHere);
     if worst == Verdict::NothingToCheck {
         // a wish for what the change does not know: the detector may find it improbable
-        let is_drivel = absent && opinion.is_some_and(|opinion| opinion.leaning == Leaning::Unsupported);
+        let is_drivel = absent && detector.is_some_and(|decision| decision.flags);
         return Decided::of(if is_drivel { Verdict::Unsupported } else { Verdict::NothingToCheck });
     }
     if judgement.language == TextLanguage::Other {
@@ -151,20 +146,19 @@ pub fn of_text(judgement: &Judgement, opinion: Option<Opinion>) -> Decided {
     let rests_on_names = || {
         judgement.statements.iter().any(|judged| matches!(judged.standing(), Some(Standing::Named | Standing::Worded)))
     };
-    let is_taught = opinion.is_some_and(|opinion| opinion.is_taught);
-    let doubt = opinion.and_then(Opinion::doubt).filter(|_| worst == Verdict::Clear && rests_on_names());
-    match (opinion.map(|opinion| opinion.leaning), doubt) {
-        (Some(Leaning::Unsupported), _) if is_taught && (worst == Verdict::Abstain || rests_on_names()) => {
-            Decided::of(Verdict::Unsupported)
-        }
-        (_, Some(doubt)) => Decided::abstains(doubt),
-        (Some(Leaning::Unsupported), _) if absent => Decided::of(Verdict::Unsupported),
-        (Some(Leaning::Unsupported), _) if worst == Verdict::Abstain => {
+    let is_taught = detector.is_some_and(|decision| decision.is_taught);
+    let (flags, supports) = detector.map_or((false, false), |decision| (decision.flags, decision.supports));
+    let doubt = detector.and_then(DetectorDecision::doubt).filter(|_| worst == Verdict::Clear && rests_on_names());
+    match doubt {
+        _ if flags && is_taught && (worst == Verdict::Abstain || rests_on_names()) => Decided::of(Verdict::Unsupported),
+        Some(doubt) => Decided::abstains(doubt),
+        None if flags && absent => Decided::of(Verdict::Unsupported),
+        None if flags && worst == Verdict::Abstain => {
             Decided::abstains("it reads as improbable, but no line of the change speaks against it")
         }
-        (Some(Leaning::Supported), _) if !absent && !is_undecided => Decided::of(Verdict::Clear),
-        _ if worst == Verdict::Clear => Decided::of(Verdict::Clear),
-        _ => Decided { verdict: Verdict::Abstain, reason },
+        None if supports && !absent && !is_undecided => Decided::of(Verdict::Clear),
+        None if worst == Verdict::Clear => Decided::of(Verdict::Clear),
+        None => Decided { verdict: Verdict::Abstain, reason },
     }
 }
 
