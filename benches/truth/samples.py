@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes samples of the pairs beside this script: each statement with the diff of its change.
+"""Makes samples from the pairs and texts in this folder: each with the diff of its change.
 
     python3 benches/truth/samples.py benches/truth/measure.jsonl --repo HISTORIES/*/ > measure.samples.jsonl
+    python3 benches/truth/samples.py benches/truth/texts/develop.jsonl --repo HISTORIES/*/ > develop.samples.jsonl
 
-A change is `owner/name@revision`; a history is found by `name` or `owner+name` as the last part of its folder's path, or of the
-folder above it, with or without `.git`. Pairs whose history is not given are counted on stderr and left out.
+A change is `owner/name@revision`. A history is found by `name` or `owner+name` as the last part of its folder's path, or of the
+folder above it, with or without `.git`. Rows whose history is not given are counted on stderr and left out.
 
 With `--undone` a pair that `flips` is given a second time, about the change undone, of which the other half is true.
 """
@@ -30,9 +31,18 @@ def diff_of(folder, revision, undone):
     return shown.stdout.strip("\n") + "\n" if shown.returncode == 0 else None
 
 
+def text_sample(row, change, diff):
+    """The sample of a whole text: a review comment or a commit message."""
+    place = {key: row[key] for key in ("path", "line", "side") if key in row}
+    return {
+        "id": row["id"], "diff": diff, "text": row["text"], "label": row["label"], "task": row["task"], "language": row["language"],
+        "group": change, "label_type": row.get("kind") if row["label"] else None, "needs": row["needs"], **place,
+    }  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("pairs", type=Path, help="develop.jsonl, measure.jsonl or learn.jsonl")
+    parser.add_argument("pairs", type=Path, help="a file of pairs, or of texts")
     parser.add_argument("--repo", type=Path, nargs="+", required=True, help="folders of histories, bare or not")
     parser.add_argument("--undone", action="store_true", help="pairs that flip about the change undone as well")
     args = parser.parse_args()
@@ -40,6 +50,16 @@ def main():
     diffs, left_out = {}, 0
     for line in args.pairs.read_text(encoding="utf-8").splitlines():
         pair = json.loads(line)
+        if "text" in pair:
+            change, folder = f"{pair['repo']}@{pair['commit']}", histories.get(pair["repo"])
+            folder = folder or histories.get(pair["repo"].split("/")[1])
+            if change not in diffs:
+                diffs[change] = folder and diff_of(folder, pair["commit"], False)
+            if diffs[change] is None:
+                left_out += 1
+            else:
+                print(json.dumps(text_sample(pair, change, diffs[change]), ensure_ascii=False))
+            continue
         project, revision = pair["change"].split("@")
         for undone in [False, True] if args.undone and pair.get("flips") else [False]:
             change = f"{pair['change']}{' undone' if undone else ''}"
@@ -57,7 +77,7 @@ def main():
                     "language": pair["language"], "group": pair["change"], "pair": name, "label_type": pair["kind"] if label else None,
                 }, ensure_ascii=False))  # fmt: skip
     if left_out:
-        sys.exit(f"{left_out} pairs left out: no history of theirs has the change; give it with --repo")
+        sys.exit(f"{left_out} rows left out: no history of theirs has the change; give it with --repo")
 
 
 if __name__ == "__main__":
