@@ -352,7 +352,8 @@ impl Loaded {
     /// the one model there is where it names none. Each comes with what was asked for; of those that are not there no weights are read.
     fn prepare(&self, names: &[String], detector: &Detector) -> Result<Vec<(String, ScorerSource)>> {
         if let Some(scorer) = &self.given {
-            if names.len() > 1 {
+            // under another name its columns would not be those of the detector
+            if names.iter().any(|name| *name != scorer.name) {
                 return Err(Error::OtherModels { given: vec![scorer.name.clone()], names: names.to_vec() });
             }
             return Ok(vec![(scorer.name.clone(), Arc::clone(scorer).into())]);
