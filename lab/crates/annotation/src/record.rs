@@ -47,7 +47,7 @@ pub struct Annotation {
     pub task: Task,
     /// The system that wrote the text, if the sample says so.
     pub generator: Option<String>,
-    /// Fingerprint of diff and text; see [`fingerprint`].
+    /// Fingerprint of diff and text; see [`veridiff_text::sample::fingerprint`].
     pub texts: String,
     /// From the sample's showing to the answer.
     pub seconds: f64,
