@@ -54,7 +54,7 @@ pub enum Error {
     /// A model that was found cannot be loaded.
     #[error("cannot load the model `{name}`")]
     Loading { name: String, source: Box<Error> },
-    /// A text is to be shown as a model reads it, and there is no model.
+    /// No model is loaded that could read the text to explain.
     #[error("no model reads the text")]
     NoReader,
     /// A model is asked for columns after its loading has failed.
